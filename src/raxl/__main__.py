@@ -1,0 +1,6 @@
+"""`python -m raxl`."""
+
+from raxl.cli.app import main
+
+if __name__ == "__main__":
+    main()

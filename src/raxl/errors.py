@@ -1,0 +1,66 @@
+"""Every error that raxl raises, and the exit code it ends with.
+
+RaxlError
+├── UsageError              the command line                                   exit 2
+└── CannotStart             input unreadable; missing part                     exit 4
+    ├── UnreadableInput     no such file; not permitted; damaged
+    ├── UnknownForm         a file whose content is no form that is known
+    ├── TooLarge            an archive over the limits
+    ├── SchemaTooNew        a snapshot that a newer raxl wrote
+    └── MissingDependency   a package that the command needs
+
+A question to the machine that has no answer is no exception: it is an `Answer` that carries its reason
+(`raxl.host.Answer`), and becomes a `Problem` of the inventory.
+"""
+
+from __future__ import annotations
+
+
+class RaxlError(Exception):
+    """An error that is told in one line: what, why, and what to try.
+
+    `what` is the fact, `why` its cause in the words of whoever refused, `try_` one step that may help.
+    """
+
+    exit_code = 4
+
+    def __init__(self, what: str, why: str = "", try_: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.why = why
+        self.try_ = try_
+
+    def __str__(self) -> str:
+        reason = f" ({self.why})" if self.why else ""
+        step = f". {self.try_}" if self.try_ else ""
+        return f"{self.what}{reason}{step}"
+
+
+class UsageError(RaxlError):
+    """The command line is wrong."""
+
+    exit_code = 2
+
+
+class CannotStart(RaxlError):
+    """Nothing could be read or done."""
+
+
+class UnreadableInput(CannotStart):
+    """An input that is missing, forbidden or damaged."""
+
+
+class UnknownForm(CannotStart):
+    """An input whose content is none of the forms that are known."""
+
+
+class TooLarge(CannotStart):
+    """An archive that holds more than raxl is willing to read."""
+
+
+class SchemaTooNew(CannotStart):
+    """A snapshot in a layout that only a newer raxl can read."""
+
+
+class MissingDependency(CannotStart):
+    """A package that the command needs is not installed."""
