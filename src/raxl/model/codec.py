@@ -1,0 +1,38 @@
+"""To JSON and from it: the only place that imports msgspec."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from raxl.model.inventory import Inventory
+
+INVENTORY = "raxl.inventory/v1"
+KINDS: dict[str, type] = {"inventory": Inventory}
+"""What `raxl schema` knows."""
+
+_Record = TypeVar("_Record")
+
+
+def encode(document: Any) -> str:
+    """The document as JSON, indented by two, ending in a newline."""
+    import msgspec
+
+    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
+
+
+def decode(text: str, kind: type[_Record]) -> _Record:
+    """The document that `encode` wrote. Raises ValueError for anything else."""
+    import msgspec
+
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except (msgspec.MsgspecError, RecursionError, UnicodeEncodeError) as error:
+        raise ValueError(f"no {kind.__name__}: {error}") from error
+
+
+def schema(kind: str) -> str:
+    """The JSON Schema of an output, as `raxl schema KIND` prints it."""
+    import msgspec
+
+    described = msgspec.json.schema(KINDS[kind])
+    return encode({"$schema": "https://json-schema.org/draft/2020-12/schema", **described})

@@ -1,0 +1,45 @@
+"""How two components are joined."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+PCIE_CLASSES = ("PIX", "PXB", "PHB", "NODE", "SYS")
+"""Classes of a PCIe path, the nearest first, as `nvidia-smi topo -m` names them."""
+
+LEGEND = {
+    "PIX": "at most one PCIe switch between them",
+    "PXB": "several PCIe switches, not the host bridge",
+    "PHB": "through a PCIe host bridge of the CPU",
+    "NODE": "between host bridges of one NUMA node",
+    "SYS": "between NUMA nodes",
+}
+
+FABRIC_PREFIXES = {"nvlink": "NV", "xgmi": "XGMI"}
+"""The fabric's short name in a link class; the count of links follows it."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """How a pair is joined: by a scale-up fabric where there is one, else by the PCIe path between them."""
+
+    a: str
+    b: str
+    link_class: str | None = None
+    """One of `PCIE_CLASSES`, or the fabric's short name with the count of links (`NV18`); None: not known."""
+    kind: str | None = None
+    """pcie | nvlink | xgmi"""
+    count: int | None = None
+    """Links, never hops."""
+    bandwidth_bytes_per_second: int | None = None
+    """One direction, all links of the pair together."""
+    bandwidth_source: str | None = None
+    """nominal | reported | measured"""
+    state: str | None = None
+    evidence: tuple[str, ...] = ()
+
+
+def fabric_class(kind: str, count: int | None) -> str | None:
+    """`NV18` for 18 NVLinks; None while the count is not known."""
+    prefix = FABRIC_PREFIXES.get(kind)
+    return f"{prefix}{count}" if prefix and count else None

@@ -1,0 +1,41 @@
+"""Network adapters and their ports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from raxl.model.component import PciIdentity
+
+
+@dataclass(frozen=True)
+class Port:
+    """One port of an adapter. Speed is one direction."""
+
+    port: int
+    netdev: str | None = None
+    state: str = "unknown"
+    """ok | degraded | down | unknown"""
+    speed_bits_per_second: int | None = None
+
+
+@dataclass(frozen=True)
+class Nic:
+    """A network adapter: one RDMA device, or one network device without RDMA."""
+
+    id: str
+    """The RDMA device (`mlx5_0`), else the network device."""
+    netdev: str | None = None
+    kind: str | None = None
+    """infiniband | roce | efa | omni-path | ethernet | rdma (an RDMA device whose link layer is not known)"""
+    role: str | None = None
+    """compute | storage | management"""
+    model: str | None = None
+    pci: PciIdentity | None = None
+    """The nearest PCI function above it."""
+    numa_node: int | None = None
+    state: str = "unknown"
+    """ok | degraded | down | unknown"""
+    speed_bits_per_second: int | None = None
+    """Of its fastest port, one direction."""
+    ports: tuple[Port, ...] = ()
+    evidence: tuple[str, ...] = ()
