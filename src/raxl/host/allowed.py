@@ -1,0 +1,88 @@
+"""What may be kept of texts that can hold secrets. Applied at the door: nothing else ever enters a recording."""
+
+from __future__ import annotations
+
+import re
+from typing import Mapping
+
+KERNEL_PARAMETERS = frozenset(
+    {
+        "amd_iommu",
+        "default_hugepagesz",
+        "hugepages",
+        "hugepagesz",
+        "intel_iommu",
+        "iommu",
+        "iommu.passthrough",
+        "iommu.strict",
+        "isolcpus",
+        "mitigations",
+        "nohz_full",
+        "nosmt",
+        "numa",
+        "numa_balancing",
+        "nvme_core.multipath",
+        "pci",
+        "pcie_acs_override",
+        "pcie_aspm",
+        "pcie_port_pm",
+        "processor.max_cstate",
+        "intel_idle.max_cstate",
+        "rcu_nocbs",
+        "transparent_hugepage",
+        "tsc",
+        "clocksource",
+        "nopti",
+        "nokaslr",
+        "amdgpu.noretry",
+        "amdgpu.vm_fragment_size",
+        "amdgpu.gpu_recovery",
+        "amdgpu.reset_method",
+        "modprobe.blacklist",
+        "module_blacklist",
+        "rd.driver.blacklist",
+        "nouveau.modeset",
+        "init_on_alloc",
+        "cgroup_no_v1",
+        "systemd.unified_cgroup_hierarchy",
+    }
+)
+"""Kernel command line parameters that describe the machine and cannot hold a secret."""
+
+_ENVIRONMENT = re.compile(
+    r"(CUDA|NVIDIA)_VISIBLE_DEVICES|CUDA_DEVICE_ORDER|(HIP|ROCR)_VISIBLE_DEVICES|GPU_DEVICE_ORDINAL|ZE_AFFINITY_MASK"
+    r"|ONEAPI_DEVICE_SELECTOR|TPU_[A-Z0-9_]+|NEURON_RT_VISIBLE_CORES|NEURON_RT_NUM_CORES|HABANA_VISIBLE_(MODULES|DEVICES)"
+    r"|ASCEND_(RT_)?VISIBLE_DEVICES|RBLN_DEVICES|FURIOSA_DEVICES|TT_VISIBLE_DEVICES|QBRUNTIME_VISIBLE_DEVICES"
+    r"|RAY_EXPERIMENTAL_NOSET_[A-Z_]+|NCCL_[A-Z0-9_]+|RCCL_[A-Z0-9_]+|UCX_[A-Z0-9_]+|FI_[A-Z0-9_]+|GLOO_[A-Z0-9_]+"
+    r"|OMP_NUM_THREADS|KUBERNETES_SERVICE_PORT|container|SLURM_(JOB_NUM_NODES|NODEID|TOPOLOGY_ADDR)"
+)
+_SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|_KEY\b|_KEY_|APIKEY|AUTH", re.IGNORECASE)
+_PROCESS_NAME = re.compile(r"(<process_name>)(.*?)(</process_name>)", re.DOTALL)
+
+
+def kernel_command_line(text: str) -> str:
+    """The parameters of a kernel command line that the allow-list names, in their order."""
+    return " ".join(word for word in text.split() if word.split("=", 1)[0] in KERNEL_PARAMETERS) + "\n"
+
+
+def environment(variables: Mapping[str, str]) -> dict[str, str]:
+    """The variables that the allow-list names. A name that smells of a secret is left out even so."""
+    return {
+        name: value
+        for name, value in sorted(variables.items())
+        if _ENVIRONMENT.fullmatch(name) and not _SECRET.search(name)
+    }
+
+
+def file_text(path: str, text: str) -> str:
+    """The text of a file as it may be recorded."""
+    if path == "/proc/cpuinfo":  # the first processor tells; a thousand alike would fill every recording
+        return text.split("\n\n", 1)[0]
+    if path == "/proc/cmdline":
+        return kernel_command_line(text)
+    return text
+
+
+def command_output(text: str) -> str:
+    """A command's output without the arguments of the processes that it lists: a process keeps its program's name."""
+    return _PROCESS_NAME.sub(lambda found: found[1] + (found[2].split() or [""])[0] + found[3], text)

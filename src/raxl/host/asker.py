@@ -1,0 +1,207 @@
+"""Asks a live machine through one child process, which may hang, crash or leave without taking raxl with it."""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, Mapping, Sequence
+
+from raxl.host import Answer, Question
+from raxl.host.record import Recording, plain, revived
+
+ANSWER_SECONDS = 2.0
+COMMAND_SECONDS = 12.0
+"""A command ends itself after 10 s (`raxl.host.live`); two more say that the asker itself hangs."""
+REPLACEMENTS = 2
+_PROGRAM = """
+import json, sys
+a = json.load(sys.stdin)
+if a["modules"] is None:
+    sys.path[:0] = a["path"]
+else:
+    import importlib.abc, importlib.machinery
+    class Packed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+        def find_spec(self, name, path, target=None):
+            if name in a["modules"]:
+                return importlib.machinery.ModuleSpec(name, self, is_package=a["modules"][name][0])
+        def create_module(self, spec):
+            return None
+        def exec_module(self, module):
+            exec(compile(a["modules"][module.__name__][1], module.__name__, "exec"), module.__dict__)
+    sys.meta_path.insert(0, Packed())
+from raxl.host.child import run
+run(a["descriptor"], a["root"], a["tasks"], a["known"])
+"""
+
+
+class Asker:
+    """One recording of the live machine, made by at most three children in a row."""
+
+    def __init__(
+        self,
+        tasks: Sequence[str],
+        *,
+        root: str = "/",
+        budget_seconds: float = 20.0,
+        path: Sequence[str] = (),
+        modules: Mapping[str, Sequence[Any]] | None = None,
+    ) -> None:
+        """`path` names folders with tasks that are not raxl's; `modules` holds raxl's own modules by name (is it a
+        package, its text) where they are not installed."""
+        self._path = [str(Path(__file__).resolve().parents[2]), *path] if modules is None else list(path)
+        self._tasks = list(tasks)
+        self._modules = modules
+        self._root = root
+        self._deadline = time.monotonic() + budget_seconds
+        self._budget = budget_seconds
+        self._answers: dict[Question, Answer] = {}
+        self._notes: list[tuple[str, str, str]] = []
+        self._child: subprocess.Popen[bytes] | None = None
+        self._stream: int | None = None
+        self._question: Question | None = None
+        """What the child was last seen to ask."""
+
+    def __enter__(self) -> "Asker":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._leave()
+
+    def record(self) -> Recording:
+        """Everything that the tasks asked. What they did not come to within the budget is `timed-out`."""
+        unasked = Answer(None, "not-asked", "raxl did not ask this")
+        try:
+            for attempt in range(REPLACEMENTS + 1):
+                if attempt or self._stream is None:
+                    self.start()
+                if self._converse():
+                    break
+                if time.monotonic() >= self._deadline:
+                    unasked = Answer(
+                        None, "timed-out", f"the node's {self._budget:g} s were over before this was asked"
+                    )
+                    break
+            else:
+                unasked = Answer(None, "failed", f"the asking process died {REPLACEMENTS + 1} times")
+        finally:
+            self._leave()
+        return Recording(self._answers, notes=self._notes, unasked=unasked)
+
+    def _converse(self) -> bool:
+        """Runs one child to its end (true), or until it hangs, dies or the budget is over (false)."""
+        stream, self._stream = self._stream, None
+        assert stream is not None
+        task: str | None = None
+        self._question = None
+        try:
+            for line in self._lines(stream):
+                word, *rest = line
+                if word == "ask":
+                    self._question = Question(*rest)
+                elif word == "answer" and self._question is not None:
+                    self._answers[self._question] = revived(self._question, rest)
+                    self._question = None
+                elif word == "task":
+                    task = rest[0]
+                elif word == "note":
+                    self._notes.append((rest[0], rest[1], rest[2]))
+                elif word == "end":
+                    return True
+        except _Hung as hung:
+            if self._question is not None:
+                self._answers[self._question] = Answer(None, "timed-out", f"no answer within {hung.seconds:g} s")
+            elif task is not None:
+                self._give_up(task, "timed-out", f"it did not go on within {hung.seconds:g} s")
+            return False
+        finally:
+            os.close(stream)
+            self._leave()
+        if self._question is not None:
+            self._answers[self._question] = Answer(None, "failed", "the asking process died at this question")
+        elif task is not None:
+            self._give_up(task, "failed", "it ended the asking process")
+        else:
+            self._notes.append(("asker", "failed", "the asking process could not start"))
+        return False
+
+    def _give_up(self, task: str, reason: str, message: str) -> None:
+        self._notes.append((task, reason, message))
+        self._tasks.remove(task)
+
+    def start(self) -> None:
+        """Starts a child now, so that it asks while the caller does something else; `record` does it otherwise."""
+        self._stream, descriptor = os.pipe()
+        try:
+            self._spawn(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def _spawn(self, descriptor: int) -> None:
+        settings = {
+            "path": self._path,
+            "modules": self._modules,
+            "descriptor": descriptor,
+            "root": self._root,
+            "tasks": self._tasks,
+            "known": [[*question, plain(answer)] for question, answer in self._answers.items()],
+        }
+        with tempfile.TemporaryFile() as file:
+            file.write(json.dumps(settings).encode("ascii"))
+            file.seek(0)
+            self._child = subprocess.Popen(
+                [sys.executable, "-I", "-S", "-c", _PROGRAM],
+                stdin=file,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=(descriptor,),
+                env={k: v for k, v in os.environ.items() if not k.startswith(("LD_", "PYTHON"))},
+                start_new_session=True,
+            )
+
+    def _lines(self, stream: int) -> Any:
+        """The child's lines as they come; ends when it closes the stream, raises `_Hung` when it goes silent."""
+        rest = b""
+        with selectors.DefaultSelector() as selector:
+            selector.register(stream, selectors.EVENT_READ)
+            silent_since = time.monotonic()
+            while True:
+                current = self._question
+                allowed = COMMAND_SECONDS if current is not None and current.kind == "command" else ANSWER_SECONDS
+                until = min(silent_since + allowed, self._deadline)
+                if not selector.select(max(0.0, until - time.monotonic())):
+                    raise _Hung(until - silent_since)
+                data = os.read(stream, 1 << 20)
+                if not data:
+                    return
+                silent_since = time.monotonic()
+                *lines, rest = (rest + data).split(b"\n")
+                for line in lines:
+                    yield json.loads(line)
+
+    def _leave(self) -> None:
+        """Ends the child and all that it started, and does not wait for what cannot die."""
+        child, self._child = self._child, None
+        if child is None:
+            return
+        try:
+            os.killpg(child.pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            pass
+        until = time.monotonic() + 0.2
+        while child.poll() is None and time.monotonic() < until:
+            time.sleep(0.002)
+
+
+class _Hung(Exception):
+    """The child has said nothing for `seconds`."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(seconds)
+        self.seconds = max(0.0, round(seconds, 1))

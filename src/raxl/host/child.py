@@ -1,0 +1,73 @@
+"""The process that asks. It runs the asking half of sources and plug-ins and streams every answer to its parent.
+
+A question may hang in the kernel, a library may print, crash or leave: all of that happens here, and costs the parent
+one answer. The protocol is JSON lines on a descriptor of its own, which nothing that prints to descriptor 1 can harm:
+
+    ["task", NAME]                   the asking half that now begins
+    ["ask", KIND, SUBJECT]           the question that is now put
+    ["answer", VALUE, REASON, TEXT]  its answer; the same write carries the next question
+    ["note", TASK, REASON, TEXT]     a task that raised
+    ["end"]                          all tasks are through
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+from typing import Any, Callable, Sequence
+
+from raxl.host import Answer, Question
+from raxl.host.live import LiveHost
+from raxl.host.record import RecordedHost, ask_host, plain, revived
+
+
+class _Stream:
+    """Lines to the parent. An answer waits for the next question, so that both cost one write."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._waiting = ""
+
+    def hold(self, *line: Any) -> None:
+        self._waiting += json.dumps(line) + "\n"
+
+    def send(self, *line: Any) -> None:
+        self.hold(*line)
+        data, self._waiting = self._waiting.encode("ascii"), ""
+        while data:
+            data = data[os.write(self._descriptor, data) :]
+
+
+def run(descriptor: int, root: str, tasks: Sequence[str], known: Sequence[Sequence[Any]]) -> None:
+    """Runs every task (`module:function`, called with a host) and streams what it asks.
+
+    `known` holds answers that an earlier asker already gave, as `[kind, subject, answer]`: they are not asked again.
+    """
+    stream = _Stream(descriptor)
+    live = LiveHost(root)
+    memory = {Question(kind, subject): revived(Question(kind, subject), stored) for kind, subject, stored in known}
+
+    def ask(question: Question) -> Answer:
+        if question in memory:
+            return memory[question]
+        stream.send("ask", *question)
+        answer = ask_host(live, question)
+        stream.hold("answer", *plain(answer))
+        return answer
+
+    host = RecordedHost(ask)
+    for task in tasks:
+        stream.send("task", task)
+        try:
+            asking_half(task)(host)
+        except Exception as error:  # a broken plug-in costs its own answers
+            stream.hold("note", task, "failed", f"{type(error).__name__}: {error}"[:500])
+    stream.send("end")
+
+
+def asking_half(name: str) -> Callable[[RecordedHost], Any]:
+    """The function that an entry-point string names; of a class, the `ask` of an instance."""
+    module, _, attribute = name.partition(":")
+    found = getattr(importlib.import_module(module), attribute)
+    return found().ask if isinstance(found, type) else found  # type: ignore[no-any-return]

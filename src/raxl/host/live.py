@@ -1,0 +1,186 @@
+"""The machine that this process runs on. Used inside the asker, where a question may hang without harm."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import stat
+import subprocess
+import time
+from typing import Any, Callable, Dict, Sequence
+
+from raxl.host import Answer, CommandOutput, allowed
+
+TEXT_LIMIT = 1 << 20
+OUTPUT_LIMIT = 64 << 20
+COMMAND_SECONDS = 10.0
+TRUSTED_FOLDERS = (
+    "/usr/bin",
+    "/usr/sbin",
+    "/bin",
+    "/sbin",
+    "/usr/local/bin",
+    "/usr/local/sbin",
+    "/usr/lib/wsl/lib",
+    "/usr/local/nvidia/bin",
+    "/opt/rocm/bin",
+)
+_REASONS = {
+    errno.ENOENT: "not-present",
+    errno.ENOTDIR: "not-present",
+    errno.ENODEV: "not-present",
+    errno.ENXIO: "not-present",
+    errno.EACCES: "not-permitted",
+    errno.EPERM: "not-permitted",
+    errno.EOPNOTSUPP: "not-supported",
+    errno.ENOSYS: "not-supported",
+    errno.ETIMEDOUT: "timed-out",
+}
+
+
+def refusal(error: OSError) -> Answer:
+    """The answer for a question that the kernel refused."""
+    reason = _REASONS.get(error.errno or 0, "failed")
+    return Answer(None, reason, (error.strerror or str(error)) if reason != "not-present" else "")
+
+
+class LiveHost:
+    """Answers from the running system below `root` (`/`, or where a host's file system is mounted)."""
+
+    def __init__(self, root: str = "/", command_seconds: float = COMMAND_SECONDS) -> None:
+        self._root = os.path.realpath(root).rstrip("/")
+        self._command_seconds = command_seconds
+
+    def _inside(self, path: str) -> str:
+        return self._root + path
+
+    def text(self, path: str) -> Answer:
+        try:
+            descriptor = os.open(self._inside(path), os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                content = _read(descriptor, TEXT_LIMIT)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            return refusal(error)
+        return Answer(allowed.file_text(path, content.decode("utf-8", "surrogateescape")))
+
+    def names(self, path: str) -> Answer:
+        try:
+            return Answer(sorted(os.listdir(self._inside(path))))
+        except OSError as error:
+            return refusal(error)
+
+    def link(self, path: str) -> Answer:
+        try:
+            os.lstat(self._inside(path))
+            target = os.path.realpath(self._inside(path))
+        except OSError as error:
+            return refusal(error)
+        if target != self._root and not target.startswith(self._root + "/"):
+            return Answer(None, "not-permitted", "the link leaves the host's root")
+        return Answer(target[len(self._root) :] or "/")
+
+    def command(self, arguments: Sequence[str]) -> Answer:
+        program = _trusted(arguments[0])
+        if program is None:
+            return Answer(None, "not-installed", f"{arguments[0]} is in none of the trusted folders")
+        try:
+            child = subprocess.Popen(
+                [program, *arguments[1:]],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env={"LC_ALL": "C", "PATH": ":".join(TRUSTED_FOLDERS)},
+                cwd="/",
+            )
+        except OSError as error:
+            return refusal(error)
+        return _collect(child, arguments[0], self._command_seconds)
+
+    def process(self, name: str) -> Answer:
+        try:
+            return Answer(_PROCESS_QUESTIONS[name]())
+        except (OSError, KeyError, ValueError) as error:
+            return Answer(None, "failed", f"{type(error).__name__}: {error}")
+
+    def document(self, form: str) -> Answer:
+        return Answer(None, "not-asked", f"a machine has no {form}")
+
+
+def _read(descriptor: int, limit: int) -> bytes:
+    """Up to `limit` bytes. A kernel file gives one page a read, so one read is not enough."""
+    parts, size = [], 0
+    while size < limit:
+        part = os.read(descriptor, min(limit - size, 1 << 16))
+        if not part:
+            break
+        parts.append(part)
+        size += len(part)
+    return b"".join(parts)
+
+
+def _trusted(program: str) -> str | None:
+    for folder in TRUSTED_FOLDERS:
+        path = f"{folder}/{program}"
+        try:
+            status = os.stat(path)
+        except OSError:
+            continue
+        if stat.S_ISREG(status.st_mode) and status.st_mode & 0o111 and not status.st_mode & stat.S_IWOTH:
+            return path
+    return None
+
+
+def _collect(child: Any, program: str, seconds: float) -> Answer:
+    """Both outputs of a running command; it is killed, and not waited for, when its time is over."""
+    import selectors
+
+    deadline = time.monotonic() + seconds
+    outputs: dict[int, list[bytes]] = {child.stdout.fileno(): [], child.stderr.fileno(): []}
+    size = 0
+    with selectors.DefaultSelector() as selector:
+        for descriptor in outputs:
+            selector.register(descriptor, selectors.EVENT_READ)
+        while selector.get_map():
+            left = deadline - time.monotonic()
+            if left <= 0 or size > OUTPUT_LIMIT:
+                child.kill()
+                return Answer(None, "timed-out", f"{program} did not end within {seconds:g} s")
+            for key, _ in selector.select(left):
+                part = os.read(key.fd, 1 << 16)
+                if part:
+                    outputs[key.fd].append(part)
+                    size += len(part)
+                else:
+                    selector.unregister(key.fd)
+    while child.poll() is None:
+        if time.monotonic() > deadline:
+            child.kill()
+            return Answer(None, "timed-out", f"{program} did not end within {seconds:g} s")
+        time.sleep(0.005)
+    stdout, stderr = (b"".join(parts).decode("utf-8", "surrogateescape") for parts in outputs.values())
+    return Answer(CommandOutput(child.returncode, allowed.command_output(stdout), stderr))
+
+
+def _uname() -> dict[str, str]:
+    system = os.uname()
+    return {"system": system.sysname, "release": system.release, "machine": system.machine}
+
+
+def _limits() -> dict[str, list[int]]:
+    """Soft and hard limits of this process; -1 is unlimited (getrlimit(2))."""
+    import resource
+
+    names = {"memlock": resource.RLIMIT_MEMLOCK, "nofile": resource.RLIMIT_NOFILE, "stack": resource.RLIMIT_STACK}
+    return {name: list(resource.getrlimit(number)) for name, number in names.items()}
+
+
+_PROCESS_QUESTIONS: Dict[str, Callable[[], Any]] = {
+    "uname": _uname,
+    "hostname": lambda: socket.gethostname(),
+    "limits": _limits,
+    "environment": lambda: allowed.environment(os.environ),
+    "root": lambda: os.geteuid() == 0,
+}

@@ -1,0 +1,213 @@
+"""raxl's own archive: what it holds, and how it is written and read.
+
+raxl-snapshot/manifest.json     schema, names of the nodes
+raxl-snapshot/nodes/NAME/       one folder a machine:
+    manifest.json               source, time, nature, what went wrong while asking
+    root/…                      files under their own path
+    root.jsonl                  folders' names, links' targets, and files that could not be read
+    commands/N.out, N.err       outputs, and index.jsonl with arguments and exit status
+    libraries/os.jsonl          what the kernel told the asking process
+    environment.json            the allowed part of its environment
+    documents/FORM              a foreign document that describes the machine
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Sequence
+
+from raxl.errors import SchemaTooNew, UnreadableInput
+from raxl.host import Answer, CommandOutput, Question
+from raxl.host.record import Recording
+
+SCHEMA = "raxl.snapshot/v1"
+FOLDER = "raxl-snapshot"
+
+
+def members(recordings: Sequence[Recording], redacted: bool = False) -> Iterator[tuple[str, bytes]]:
+    """Path and content of everything in a snapshot of these machines."""
+    folders = _folders(recordings)
+    manifest = {"schema": SCHEMA, "redacted": redacted, "nodes": list(folders)}
+    yield f"{FOLDER}/manifest.json", _json(manifest)
+    for folder, recording in folders.items():
+        for path, content in _node(recording):
+            yield f"{FOLDER}/{folder}/{path}", content
+
+
+def _folders(recordings: Sequence[Recording]) -> dict[str, Recording]:
+    """A folder's name for each machine: its own, made safe and distinct."""
+    folders: dict[str, Recording] = {}
+    for recording in recordings:
+        safe = "".join(c if c.isalnum() or c in "._-" else "_" for c in recording.name)[:80].lstrip(".") or "node"
+        name, place = safe, 1
+        while f"nodes/{name}" in folders:
+            place += 1
+            name = f"{safe}-{place}"
+        folders[f"nodes/{name}"] = recording
+    return folders
+
+
+def _node(recording: Recording) -> Iterator[tuple[str, bytes]]:
+    yield (
+        "manifest.json",
+        _json(
+            {
+                "name": recording.name,
+                "source": recording.source,
+                "created": recording.created,
+                "recorded_by": recording.recorded_by,
+                "nature": recording.nature,
+                "unasked": [recording.unasked.reason, recording.unasked.message],
+                "notes": [list(note) for note in recording.notes],
+            }
+        ),
+    )
+    root: List[Dict[str, Any]] = []
+    commands: List[Dict[str, Any]] = []
+    library: List[Dict[str, Any]] = []
+    for question, answer in sorted(recording.answers.items()):
+        kind, subject = question
+        if kind == "text" and answer.known:
+            yield "root" + subject, _bytes(answer.value)
+        elif kind in ("text", "names", "link"):
+            root.append({"question": kind, "path": subject, **_told(answer)})
+        elif kind == "command":
+            if answer.known:
+                yield f"commands/{len(commands)}.out", _bytes(answer.value.stdout)
+                yield f"commands/{len(commands)}.err", _bytes(answer.value.stderr)
+            status = answer.value.status if answer.known else None
+            commands.append(
+                {"arguments": subject, "status": status, "reason": answer.reason, "message": answer.message}
+            )
+        elif kind == "document":
+            if answer.known:
+                yield f"documents/{subject}", _bytes(answer.value)
+        elif subject == "environment":
+            yield "environment.json", _json(_told(answer))
+        else:
+            library.append({"method": subject, **_told(answer)})
+    for path, lines in (("root.jsonl", root), ("commands/index.jsonl", commands), ("libraries/os.jsonl", library)):
+        if lines:
+            yield path, b"".join(json.dumps(line).encode("ascii") + b"\n" for line in lines)
+
+
+def _told(answer: Answer) -> dict[str, Any]:
+    if answer.known:
+        return {"value": answer.value}
+    return {"reason": answer.reason, "message": answer.message}
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, indent=1).encode("ascii") + b"\n"
+
+
+def is_snapshot(files: Mapping[str, bytes]) -> bool:
+    """Whether these files (by path below their common folder) are a snapshot of raxl's."""
+    return b"raxl.snapshot/" in files.get("manifest.json", b"")
+
+
+def read(files: Mapping[str, bytes], name: str) -> list[Recording]:
+    """The recordings in a snapshot's files.
+
+    Raises `SchemaTooNew` for a layout of a later raxl, `UnreadableInput` where a part of it is damaged.
+    """
+    try:
+        manifest = json.loads(files["manifest.json"])
+        if manifest["schema"] != SCHEMA:
+            raise SchemaTooNew(
+                f"{name} has the layout {str(manifest['schema'])[:40]}",
+                f"this raxl reads {SCHEMA}",
+                "install a newer raxl",
+            )
+        return [_recording(folder, _below(files, folder + "/")) for folder in manifest["nodes"]]
+    except (KeyError, ValueError, TypeError, AttributeError, IndexError, RecursionError) as error:
+        raise UnreadableInput(f"{name} is a damaged snapshot", f"{type(error).__name__}: {error}"[:200]) from error
+
+
+def _below(files: Mapping[str, bytes], folder: str) -> dict[str, bytes]:
+    return {path[len(folder) :]: content for path, content in files.items() if path.startswith(folder)}
+
+
+def _recording(folder: str, files: Mapping[str, bytes]) -> Recording:
+    manifest = json.loads(files["manifest.json"])
+    reason, message = manifest["unasked"]
+    return Recording(
+        dict(_answers(files)),
+        name=str(manifest["name"]),
+        source=str(manifest["source"]),
+        created=str(manifest["created"]),
+        recorded_by=None if manifest["recorded_by"] is None else str(manifest["recorded_by"]),
+        nature=str(manifest["nature"]),
+        unasked=Answer(None, _reason(reason), str(message)),
+        notes=[(str(subject), _reason(why), str(text)) for subject, why, text in manifest["notes"]],
+    )
+
+
+def _answers(files: Mapping[str, bytes]) -> Iterable[tuple[Question, Answer]]:
+    for path, content in files.items():
+        if path.startswith("root/"):
+            yield Question("text", path[len("root") :]), Answer(_text(content))
+        elif path.startswith("documents/"):
+            yield Question("document", path[len("documents/") :]), Answer(_text(content))
+    for line in _lines(files.get("root.jsonl", b"")):
+        yield Question(str(line["question"]), str(line["path"])), _answer(line, str(line["question"]))
+    for line in _lines(files.get("libraries/os.jsonl", b"")):
+        yield Question("process", str(line["method"])), _answer(line, "process")
+    if "environment.json" in files:
+        yield Question("process", "environment"), _answer(json.loads(files["environment.json"]), "process")
+    for number, line in enumerate(_lines(files.get("commands/index.jsonl", b""))):
+        yield Question("command", str(line["arguments"])), _command(number, line, files)
+
+
+def _command(number: int, line: Mapping[str, Any], files: Mapping[str, bytes]) -> Answer:
+    if line.get("reason") is not None:
+        return Answer(None, _reason(line["reason"]), str(line.get("message", "")))
+    output = (_text(files.get(f"commands/{number}.{end}", b"")) for end in ("out", "err"))
+    return Answer(CommandOutput(int(line["status"]), *output))
+
+
+_TYPES = {"names": list, "link": str, "text": str}
+
+
+def _answer(line: Mapping[str, Any], kind: str) -> Answer:
+    if line.get("reason") is not None:
+        return Answer(None, _reason(line["reason"]), str(line.get("message", "")))
+    value = line["value"]
+    wanted = _TYPES.get(kind)
+    if wanted is not None and not isinstance(value, wanted):
+        raise ValueError(f"{kind} holds a {type(value).__name__}")
+    if kind == "names":
+        value = [str(name) for name in value]
+    return Answer(value)
+
+
+_REASONS = (
+    "not-present",
+    "not-supported",
+    "not-applicable",
+    "not-permitted",
+    "not-installed",
+    "timed-out",
+    "failed",
+    "not-asked",
+    "disagreement",
+)
+
+
+def _reason(text: Any) -> str:
+    """A reason of the vocabulary; anything else that an edited archive holds is `failed`."""
+    return text if text in _REASONS else "failed"
+
+
+def _lines(content: bytes) -> Iterator[dict[str, Any]]:
+    for line in content.splitlines():
+        if line.strip():
+            yield json.loads(line)
+
+
+def _text(content: bytes) -> str:
+    return content.decode("utf-8", "surrogateescape")
