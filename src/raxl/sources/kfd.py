@@ -1,0 +1,125 @@
+"""AMD's kernel fusion driver: `/sys/class/kfd/kfd/topology/nodes`.
+
+https://docs.kernel.org/gpu/amdgpu; the keys are those of drivers/gpu/drm/amd/amdkfd/kfd_topology.c. A node is a CPU
+(`gpu_id` 0) or one partition of a GPU.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Mapping, NamedTuple
+
+from raxl.host import Answer, Host, stripped
+
+FOLDER = "/sys/class/kfd/kfd/topology/nodes"
+XGMI, PCIE = 11, 2
+_LOCAL_HEAPS = (1, 2)
+_LINE = re.compile(r"^(\w+) (-?\d+)$", re.MULTILINE)
+
+
+class Answers(NamedTuple):
+    """The listing, and each node's files."""
+
+    listing: Answer
+    nodes: Mapping[int, Mapping[str, Answer]]
+
+
+class KfdLink(NamedTuple):
+    """A link from one KFD node to another; bandwidths in megabytes per second, one direction."""
+
+    type: int
+    to: int
+    weight: int
+    min_bandwidth: int
+    max_bandwidth: int
+
+
+class KfdNode(NamedTuple):
+    """One node with a GPU, or one partition of a GPU."""
+
+    number: int
+    properties: Mapping[str, int]
+    memory_bytes: int | None
+    links: tuple[KfdLink, ...]
+
+    @property
+    def address(self) -> str:
+        """Domain, bus and device from `domain` and `location_id`; its function bits number the partitions."""
+        location = self.properties.get("location_id", 0)
+        return f"{self.properties.get('domain', 0):04x}:{location >> 8 & 0xFF:02x}:{location >> 3 & 0x1F:02x}.0"
+
+    @property
+    def partition(self) -> int:
+        """The number of this partition on its package."""
+        return self.properties.get("location_id", 0) & 7
+
+    @property
+    def unit(self) -> str | None:
+        """The package's unique id in hex; None where the kernel gives none (virtual functions)."""
+        value = self.properties.get("unique_id", 0)
+        return f"{value:x}" if value > 0 else None
+
+
+def ask(host: Host) -> Answers:
+    """Asks for the properties, memory banks and links of every node."""
+    listing = host.names(FOLDER)
+    nodes = {}
+    for name in listing.value or ():
+        if name.isdecimal():
+            nodes[int(name)] = _ask_node(host, f"{FOLDER}/{name}")
+    return Answers(listing, nodes)
+
+
+def _ask_node(host: Host, folder: str) -> dict[str, Answer]:
+    files = {"properties": host.text(f"{folder}/properties"), "gpu_id": host.text(f"{folder}/gpu_id")}
+    if _numbers(files["properties"]).get("simd_count", 0) > 0:
+        for group in ("mem_banks", "io_links"):
+            for entry in host.names(f"{folder}/{group}").value or ():
+                files[f"{group}/{entry}"] = host.text(f"{folder}/{group}/{entry}/properties")
+    return files
+
+
+def parse(answers: Answers) -> tuple[KfdNode, ...]:
+    """Every GPU node. A node whose properties could not be read is none: see `unread`."""
+    nodes = {number: _numbers(files["properties"]) for number, files in answers.nodes.items()}
+    return tuple(
+        _node(number, properties, answers.nodes[number])
+        for number, properties in sorted(nodes.items())
+        if properties.get("simd_count", 0) > 0
+    )
+
+
+def unread(answers: Answers) -> dict[int, Answer]:
+    """The nodes that are listed and could not be read: in a container without the device, the kernel answers EPERM."""
+    refused = {number: files["properties"] for number, files in answers.nodes.items()}
+    return {number: answer for number, answer in refused.items() if not answer.known and answer.reason != "not-asked"}
+
+
+def _node(number: int, properties: Mapping[str, int], files: Mapping[str, Answer]) -> KfdNode:
+    banks = [_numbers(answer) for name, answer in files.items() if name.startswith("mem_banks/")]
+    local = [bank.get("size_in_bytes", 0) for bank in banks if bank.get("heap_type") in _LOCAL_HEAPS]
+    links = tuple(
+        _link(_numbers(answer))
+        for name, answer in sorted(files.items())
+        if name.startswith("io_links/") and answer.known
+    )
+    return KfdNode(
+        number=number,
+        properties=properties,
+        memory_bytes=sum(local) or None,
+        links=links,
+    )
+
+
+def _link(numbers: Mapping[str, int]) -> KfdLink:
+    return KfdLink(
+        type=numbers.get("type", 0),
+        to=numbers.get("node_to", -1),
+        weight=numbers.get("weight", 0),
+        min_bandwidth=numbers.get("min_bandwidth", 0),
+        max_bandwidth=numbers.get("max_bandwidth", 0),
+    )
+
+
+def _numbers(answer: Answer) -> dict[str, int]:
+    return {key: int(value) for key, value in _LINE.findall((stripped(answer) or "") + "\n")}

@@ -1,0 +1,174 @@
+"""`nvidia-smi -q -x`: one element a GPU.
+
+The document type is nvsmi_device_v*.dtd, which no public place serves; the names are those of drivers 390 to 610.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+from xml.etree.ElementTree import Element
+
+from raxl.model.identity import pci_address
+from raxl.sources import xml_text
+
+COMMAND = ("nvidia-smi", "-q", "-x")
+ROOT = "nvidia_smi_log"
+_NOTHING = re.compile(r"\[?(N/A|Not Supported|Not Available|None|Requested functionality has been deprecated)\]?|-|")
+_FAILURE = re.compile(r"ERR!|.*\bUnknown Error\b.*|GPU is lost.*|.*Insufficient Permissions.*|.*fallen off the bus.*")
+_GTS = {1: 2.5, 2: 5.0, 3: 8.0, 4: 16.0, 5: 32.0, 6: 64.0, 7: 128.0}
+
+
+class MigDevice(NamedTuple):
+    """One MIG device."""
+
+    number: int | None
+    uuid: str | None
+    profile: str | None
+    memory_bytes: int | None
+
+
+class Gpu(NamedTuple):
+    """One `gpu` element. `failed` holds the fields whose reading failed, with the tool's words."""
+
+    address: str | None
+    product: str | None
+    architecture: str | None
+    uuid: str | None
+    serial: str | None
+    minor: int | None
+    memory_bytes: int | None
+    memory_numa_node: int | None
+    speed_gts: float | None
+    width: int | None
+    max_speed_gts: float | None
+    max_width: int | None
+    vendor_id: str | None
+    device_id: str | None
+    subsystem_id: str | None
+    mig_mode: str | None
+    mig_devices: tuple[MigDevice, ...]
+    fabric_state: str | None
+    fabric_cluster: str | None
+    fabric_clique: str | None
+    virtualization: str | None
+    vbios: str | None
+    failed: tuple[tuple[str, str], ...]
+
+
+class Log(NamedTuple):
+    """The whole document."""
+
+    driver: str | None
+    cuda: str | None
+    attached: int | None
+    """How many GPUs the header states."""
+    gpus: tuple[Gpu, ...]
+    damage: str | None
+    """Why the document ends early or could not be read."""
+
+
+def parse(text: str) -> Log:
+    """The GPUs in the document's order, which is NVML's index order."""
+    root, damage = xml_text.parse(text)
+    if root is None or root.tag != ROOT:
+        return Log(None, None, None, (), damage or "the root element is not nvidia_smi_log")
+    attached = value(root, "attached_gpus")
+    return Log(
+        driver=value(root, "driver_version"),
+        cuda=value(root, "cuda_version"),
+        attached=int(attached) if attached and attached.isdecimal() else None,
+        gpus=tuple(_gpu(element) for element in root.findall("gpu")),
+        damage=damage,
+    )
+
+
+def value(element: Element, path: str) -> str | None:
+    """The text at `path`; None where it is missing, says that there is none, or says that reading it failed."""
+    text = _raw(element, path)
+    return None if _NOTHING.fullmatch(text) or _FAILURE.fullmatch(text) or text.startswith("Unknown") else text
+
+
+def _raw(element: Element, path: str) -> str:
+    return (element.findtext(path) or "").split("\0", 1)[0].strip()
+
+
+_READ = {
+    "model": "product_name",
+    "uuid": "uuid",
+    "serial": "serial",
+    "memory_bytes": "fb_memory_usage/total",
+    "link": "pci/pci_gpu_link_info/pcie_gen/current_link_gen",
+}
+"""The inventory's fields, and where this document says them."""
+
+
+def _gpu(element: Element) -> Gpu:
+    link = "pci/pci_gpu_link_info"
+    own_id = value(element, "pci/pci_device_id") or ""
+    system = value(element, "pci/pci_sub_system_id") or ""
+    clique, cluster = value(element, "fabric/cliqueId"), value(element, "fabric/clusterUuid")
+    return Gpu(
+        address=pci_address(element.get("id")) or pci_address(value(element, "pci/pci_bus_id")),
+        product=value(element, "product_name"),
+        architecture=value(element, "product_architecture"),
+        uuid=value(element, "uuid"),
+        serial=value(element, "serial"),
+        minor=_integer(value(element, "minor_number")),
+        memory_bytes=_mebibytes(value(element, "fb_memory_usage/total")),
+        memory_numa_node=_integer(value(element, "gpu_numa_id") or value(element, "numa_id")),
+        speed_gts=_generation(element, f"{link}/pcie_gen", "current_link_gen", "device_current_link_gen"),
+        width=_lanes(element, f"{link}/link_widths/current_link_width"),
+        max_speed_gts=_generation(element, f"{link}/pcie_gen", "max_link_gen", "max_device_link_gen"),
+        max_width=_lanes(element, f"{link}/link_widths/max_link_width"),
+        vendor_id=_half(own_id, 4),
+        device_id=_half(own_id, 0),
+        subsystem_id=f"{_half(system, 4)}:{_half(system, 0)}" if _half(system, 0) else None,
+        mig_mode=value(element, "mig_mode/current_mig"),
+        mig_devices=tuple(_mig(mig) for mig in element.findall("mig_devices/mig_device")),
+        fabric_state=value(element, "fabric/state"),
+        fabric_cluster=cluster,
+        fabric_clique=clique,
+        virtualization=value(element, "gpu_virtualization_mode/virtualization_mode"),
+        vbios=value(element, "vbios_version"),
+        failed=tuple(
+            (field, _raw(element, path)) for field, path in _READ.items() if _FAILURE.fullmatch(_raw(element, path))
+        ),
+    )
+
+
+def _mig(element: Element) -> MigDevice:
+    return MigDevice(
+        number=_integer(value(element, "index")),
+        uuid=value(element, "uuid"),
+        profile=value(element, "name") or value(element, "profile"),
+        memory_bytes=_mebibytes(value(element, "fb_memory_usage/total")),
+    )
+
+
+def _mebibytes(text: str | None) -> int | None:
+    found = re.fullmatch(r"(\d{1,12}) MiB", text or "")
+    return int(found[1]) << 20 if found else None
+
+
+def _integer(text: str | None) -> int | None:
+    return int(text) if text and re.fullmatch(r"\d{1,9}", text) else None
+
+
+def _generation(element: Element, folder: str, *names: str) -> float | None:
+    for name in names:
+        number = _integer(value(element, f"{folder}/{name}"))
+        if number in _GTS:
+            return _GTS[number]
+    return None
+
+
+def _lanes(element: Element, path: str) -> int | None:
+    found = re.fullmatch(r"(\d{1,2})x", value(element, path) or "")
+    return int(found[1]) or None if found else None
+
+
+def _half(identifier: str, start: int) -> str | None:
+    """Four hex digits of `233010DE`: the device's first, the vendor's last; `0x` may stand before them."""
+    digits = identifier.lower().removeprefix("0x")
+    return digits[start : start + 4] if re.fullmatch("[0-9a-f]{8}", digits) else None
