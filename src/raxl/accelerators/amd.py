@@ -1,0 +1,288 @@
+"""AMD Instinct and Radeon GPUs: PCI, amdgpu's files beside the PCI device, and KFD's topology."""
+
+from __future__ import annotations
+
+import re
+from typing import Mapping, NamedTuple, Sequence
+
+from raxl.host import Answer, Host, stripped
+from raxl.model.accelerator import Fabric, Partition, RayView
+from raxl.model.component import PciFunction
+from raxl.model.link import fabric_class
+from raxl.model.node import Software
+from raxl.model.problem import NOT_APPLICABLE, NOT_SUPPORTED, Problem
+from raxl.model.report import Claim, LinkClaim, Report, Silence
+from raxl.sources import kfd, pci
+
+VENDOR_ID = "1002"
+VISIBLE = "HIP_VISIBLE_DEVICES"
+
+MODELS = {
+    "66a1": "Instinct MI50",
+    "738c": "Instinct MI100",
+    "738e": "Instinct MI100",
+    "7408": "Instinct MI250X",
+    "740c": "Instinct MI250X/MI250",
+    "740f": "Instinct MI210",
+    "74a0": "Instinct MI300A",
+    "74a1": "Instinct MI300X",
+    "74a2": "Instinct MI308X",
+    "74a5": "Instinct MI325X",
+    "74a9": "Instinct MI300X HF",
+    "74b5": "Instinct MI300X VF",
+    "74b9": "Instinct MI325X VF",
+    "74bd": "Instinct MI300X HF VF",
+    "75a0": "Instinct MI350X",
+    "75a3": "Instinct MI355X",
+    "75a8": "Instinct MI350P",
+}
+"""By PCI device id, after https://pci-ids.ucw.cz (2026-08-22)."""
+
+INTEGRATED = frozenset(
+    {
+        "13c0",
+        "13fe",
+        "1435",
+        "150e",
+        "1506",
+        "15bf",
+        "15c8",
+        "15d8",
+        "15dd",
+        "15e7",
+        "1586",
+        "1636",
+        "1638",
+        "163f",
+        "164c",
+        "164d",
+        "164e",
+        "1681",
+        "1900",
+        "1901",
+    }
+)
+"""Display functions of processors (Raven to Strix Halo, after pci.ids): they share the system's memory,
+and are no accelerators."""
+
+RAY_TYPES = {
+    "66a1": "AMD-Instinct-MI50",
+    "738c": "AMD-Instinct-MI100",
+    "7408": "AMD-Instinct-MI250X",
+    "740c": "AMD-Instinct-MI250X-MI250",
+    "740f": "AMD-Instinct-MI210",
+    "74a0": "AMD-Instinct-MI300A",
+    "74a1": "AMD-Instinct-MI300X-OAM",
+    "74a2": "AMD-Instinct-MI308X-OAM",
+    "74a5": "AMD-Instinct-MI325X-OAM",
+    "74a9": "AMD-Instinct-MI300X-HF",
+    "75a0": "AMD-Instinct-MI350X-OAM",
+    "75a3": "AMD-Instinct-MI355X-OAM",
+    "6798": "AMD-Radeon-R9-200-HD-7900",
+    "6799": "AMD-Radeon-HD-7900",
+    "679a": "AMD-Radeon-HD-7900",
+    "679b": "AMD-Radeon-HD-7900",
+}
+"""What Ray 2.60 calls each device id (`ray._private.accelerators.amd_gpu`); tests hold it against Ray's own."""
+
+_FILES = (
+    "product_name",
+    "unique_id",
+    "serial_number",
+    "vbios_version",
+    "mem_info_vram_total",
+    "current_compute_partition",
+    "current_memory_partition",
+)
+_OF_DRIVER = ("uuid", "serial", "memory_bytes", "index")
+
+
+class Answers(NamedTuple):
+    """KFD's topology, and amdgpu's files by PCI address."""
+
+    kfd: kfd.Answers
+    devices: Mapping[str, Mapping[str, Answer]]
+    version: Answer
+
+
+class Amd:
+    """AMD GPUs."""
+
+    vendor = "amd"
+    family = "AMD"
+
+    def ask(self, host: Host) -> Answers:
+        """Asks KFD, and amdgpu's files of each display or accelerator function of the vendor."""
+        devices = {}
+        for name in host.names(pci.FOLDER).value or ():
+            folder = f"{pci.FOLDER}/{name}"
+            if stripped(host.text(f"{folder}/vendor")) == "0x" + VENDOR_ID and _class_counts(host, folder):
+                devices[name] = {file: host.text(f"{folder}/{file}") for file in _FILES}
+        return Answers(kfd.ask(host), devices, host.text("/sys/module/amdgpu/version"))
+
+    def parse(self, answers: Answers, functions: Sequence[PciFunction]) -> Report:
+        """One claim a device and source; XGMI links from KFD."""
+        nodes = kfd.parse(answers.kfd)
+        packages = _packages(nodes)
+        claims = [_from_bus(function, answers) for function in functions if is_gpu(function)]
+        claims += [_from_kfd(index, package) for index, package in enumerate(packages)]
+        version = stripped(answers.version)
+        return Report(
+            claims=tuple(claims),
+            links=tuple(_xgmi(packages)),
+            software=(Software("amdgpu", version, "/sys/module/amdgpu/version"),) if version else (),
+            problems=tuple(
+                Problem(
+                    "accelerators",
+                    answer.reason or "failed",
+                    f"KFD node {number} could not be read: {answer.message}",
+                    (kfd.FOLDER,),
+                )
+                for number, answer in kfd.unread(answers.kfd).items()
+            ),
+        )
+
+
+def is_gpu(function: PciFunction) -> bool:
+    """Whether a PCI function is an AMD GPU with memory of its own, not a processor's graphics."""
+    return (
+        function.vendor_id == VENDOR_ID
+        and (function.class_id or "").startswith(("03", "12"))
+        and function.device_id not in INTEGRATED
+    )
+
+
+def _class_counts(host: Host, folder: str) -> bool:
+    return (stripped(host.text(f"{folder}/class")) or "").startswith(("0x03", "0x12"))
+
+
+def _from_bus(function: PciFunction, answers: Answers) -> Claim:
+    files = answers.devices.get(function.address, {})
+    text = {name: stripped(answer) for name, answer in files.items()}
+    asked = next(
+        (answer for answer in files.values() if not answer.known), Answer(None, "not-asked", "amdgpu was not asked")
+    )
+    silence = Silence(asked.reason or NOT_SUPPORTED, asked.message or "amdgpu has no such file", "sysfs")
+    if function.driver not in (None, "amdgpu"):
+        silence = Silence(NOT_APPLICABLE, f"the device is bound to {function.driver}, not to amdgpu", "sysfs")
+    model = text.get("product_name") or MODELS.get(function.device_id or "") or function.name
+    memory = text.get("mem_info_vram_total") or ""
+    unit = (text.get("unique_id") or "").lower().removeprefix("0x").lstrip("0")
+    silent = dict.fromkeys((*_OF_DRIVER, "architecture", "state"), silence)
+    if model is None:
+        silent["model"] = silence
+    return Claim(
+        vendor="amd",
+        kind="gpu",
+        evidence=function.evidence,
+        address=function.address,
+        unit=unit if re.fullmatch("[0-9a-f]{1,16}", unit) else None,
+        uuid=_uuid(unit),
+        model=model,
+        serial=text.get("serial_number"),
+        vendor_id=function.vendor_id,
+        device_id=function.device_id,
+        subsystem_id=function.subsystem_id,
+        link=function.link,
+        host_bridge=function.host_bridge,
+        numa_node=function.numa_node,
+        local_numa_nodes=function.local_numa_nodes,
+        memory_bytes=int(memory) if memory.isdecimal() and int(memory) > 0 else None,
+        state="ok" if function.driver == "amdgpu" and memory.isdecimal() else None,
+        ray=RayView(resource="GPU", type=RAY_TYPES.get(function.device_id or "")),
+        visible_env=VISIBLE,
+        attributes=_attributes(function, text),
+        silent=silent,
+    )
+
+
+def _uuid(unit: str | None) -> str | None:
+    """The name that ROCr takes in `ROCR_VISIBLE_DEVICES`: `GPU-` and the unique id."""
+    return f"GPU-{unit.zfill(16)}" if unit and re.fullmatch("[0-9a-f]{1,16}", unit) else None
+
+
+def _attributes(function: PciFunction, text: Mapping[str, str | None]) -> dict[str, str | int | float | bool | None]:
+    named = {
+        "driver": function.driver,
+        "compute_partition": text.get("current_compute_partition"),
+        "memory_partition": text.get("current_memory_partition"),
+        "vbios": text.get("vbios_version"),
+        "physical_function": function.physical_function,
+    }
+    return {name: value for name, value in named.items() if value is not None}
+
+
+def _packages(nodes: Sequence[kfd.KfdNode]) -> list[list[kfd.KfdNode]]:
+    """KFD nodes by package, in KFD's order: one unique id at one domain, bus and device is one accelerator."""
+    packages: dict[tuple[str | None, str], list[kfd.KfdNode]] = {}
+    for node in nodes:
+        packages.setdefault((node.unit, node.address), []).append(node)
+    return list(packages.values())
+
+
+def _from_kfd(index: int, package: list[kfd.KfdNode]) -> Claim:
+    """What KFD says of one package; it has initialised the device, or would not list it."""
+    first = package[0]
+    memory = [node.memory_bytes for node in package]
+    hive = first.properties.get("hive_id", 0)
+    version = first.properties.get("gfx_target_version", 0)
+    device_id = f"{first.properties.get('device_id', 0):04x}"
+    partitions = tuple(Partition(f"kfd:{node.number}", memory_bytes=node.memory_bytes) for node in package)
+    silence = Silence("not-asked" if None in memory else NOT_SUPPORTED, "KFD does not say", kfd.FOLDER)
+    return Claim(
+        vendor="amd",
+        kind="gpu",
+        evidence="kfd",
+        address=first.address,
+        unit=first.unit,
+        uuid=_uuid(first.unit),
+        index=index,
+        model=MODELS.get(device_id),
+        architecture=_gfx(version),
+        vendor_id=f"{first.properties['vendor_id']:04x}" if "vendor_id" in first.properties else None,
+        device_id=device_id if "device_id" in first.properties else None,
+        memory_bytes=sum(filter(None, memory)) if None not in memory else None,
+        state="ok",
+        partitions=partitions if len(package) > 1 else (),
+        fabric=Fabric(domain=f"{hive:x}") if hive > 0 else None,
+        ray=RayView(resource="GPU", type=RAY_TYPES.get(device_id)),
+        visible_env=VISIBLE,
+        attributes={"kfd_nodes": len(package), "xcc": first.properties.get("num_xcc")},
+        silent=dict.fromkeys(("model", "memory_bytes", "serial", "numa_node"), silence),
+    )
+
+
+def _gfx(version: int) -> str | None:
+    """`gfx942` from 90402: major, minor and stepping; the last two are hex digits."""
+    return f"gfx{version // 10000}{version // 100 % 100:x}{version % 100:x}" if version > 0 else None
+
+
+def _xgmi(packages: Sequence[Sequence[kfd.KfdNode]]) -> list[LinkClaim]:
+    """XGMI between packages. KFD gives a pair's bandwidth as that of one link (least) and of all (most): their ratio is
+    the count of links (amdgpu_amdkfd.c, amdgpu_amdkfd_get_xgmi_bandwidth_mbytes). Zero says that it does not know."""
+    owner = {node.number: place for place, package in enumerate(packages) for node in package}
+    best: dict[tuple[int, int], kfd.KfdLink] = {}
+    for place, package in enumerate(packages):
+        for node in package:
+            for link in node.links:
+                other = owner.get(link.to)
+                if link.type == kfd.XGMI and other is not None and place < other:
+                    known = best.get((place, other))
+                    if known is None or link.max_bandwidth > known.max_bandwidth:
+                        best[place, other] = link
+    return [_link(f"amd#{a}", f"amd#{b}", link) for (a, b), link in sorted(best.items())]
+
+
+def _link(a: str, b: str, link: kfd.KfdLink) -> LinkClaim:
+    whole = link.min_bandwidth > 0 and link.max_bandwidth % link.min_bandwidth == 0
+    count = link.max_bandwidth // link.min_bandwidth or None if whole else None
+    return LinkClaim(
+        a=a,
+        b=b,
+        link_class=fabric_class("xgmi", count),
+        kind="xgmi",
+        count=count,
+        bandwidth_bytes_per_second=link.max_bandwidth * 10**6 or None,
+        bandwidth_source="reported" if link.max_bandwidth else None,
+        evidence="kfd",
+    )

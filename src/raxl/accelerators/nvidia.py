@@ -1,0 +1,381 @@
+"""NVIDIA GPUs: PCI, `/proc/driver/nvidia`, and what `nvidia-smi` says."""
+
+from __future__ import annotations
+
+import re
+from typing import Mapping, NamedTuple, Sequence
+
+from raxl.host import Answer, Host, stripped
+from raxl.model.accelerator import Fabric, Partition, RayView
+from raxl.model.component import PciFunction, PciLink, Switch
+from raxl.model.identity import pci_address
+from raxl.model.link import fabric_class
+from raxl.model.nic import Nic
+from raxl.model.node import Software
+from raxl.model.problem import DISAGREEMENT, FAILED, NOT_APPLICABLE, NOT_SUPPORTED, Problem
+from raxl.model.report import Claim, LinkClaim, Report, Silence
+from raxl.sources import nvidia_smi_topo, nvidia_smi_xml, pci
+
+VENDOR_ID = "10de"
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+GPUS = "/proc/driver/nvidia/gpus"
+CAPABILITIES = "/proc/driver/nvidia/capabilities"
+QUERY, MATRIX = " ".join(nvidia_smi_xml.COMMAND), " ".join(nvidia_smi_topo.COMMAND)
+NO_DOMAIN = "00000000-0000-0000-0000-000000000000"
+"""What one HGX machine reports as its cluster UUID: it belongs to no multi-node NVLink domain."""
+
+MODELS = {
+    "1af1": "NVSwitch A100",
+    "1ac2": "NVSwitch V100",
+    "22a3": "NVSwitch H100",
+    "1db1": "V100 SXM2 16GB",
+    "1db5": "V100 SXM2 32GB",
+    "1db8": "V100 SXM3 32GB",
+    "1eb8": "T4",
+    "20b0": "A100 SXM4 40GB",
+    "20b2": "A100 SXM4 80GB",
+    "20b5": "A100 PCIe 80GB",
+    "20b7": "A30",
+    "20f1": "A100 PCIe 40GB",
+    "2236": "A10",
+    "2237": "A10G",
+    "26b1": "RTX 6000 Ada Generation",
+    "26b5": "L40",
+    "26b9": "L40S",
+    "27b8": "L4",
+    "2321": "H100 NVL 94GB",
+    "2328": "H20B",
+    "2329": "H20",
+    "232c": "H20 HBM3e",
+    "2330": "H100 SXM5 80GB",
+    "2331": "H100 PCIe",
+    "2335": "H200 SXM",
+    "2338": "H100 96GB",
+    "2339": "H100 SXM5 94GB",
+    "233b": "H200 NVL",
+    "233d": "H100 96GB",
+    "2342": "GH200 120GB",
+    "2348": "GH200 144GB",
+    "2901": "B200",
+    "2909": "B200 168GB",
+    "2920": "B100",
+    "29bc": "B100",
+    "2941": "GB200",
+    "2b00": "Jetson AGX Thor GPU",
+    "2bb1": "RTX PRO 6000 Blackwell Workstation Edition",
+    "2bb4": "RTX PRO 6000 Blackwell Max-Q Workstation Edition",
+    "2bb5": "RTX PRO 6000 Blackwell Server Edition",
+    "2c3a": "RTX PRO 4500 Blackwell Server Edition",
+    "2e12": "GB10",
+    "3182": "B300 SXM6 AC",
+    "31c2": "GB300",
+    "31c3": "GB300",
+}
+"""By PCI device id, after https://pci-ids.ucw.cz (2026-08-22): the name where no driver has told one."""
+
+_RAY_TYPE = re.compile(r"\w+\s+((?:[A-Z]+\s+)*[A-Z0-9]*\d[A-Z0-9]*)")
+"""As Ray 2.60 cuts the model out of NVML's name (`NVIDIA_GPU_NAME_PATTERN`): tests hold it against Ray's own."""
+
+
+class Answers(NamedTuple):
+    """What was asked, by device where it is a device's."""
+
+    gpus: Answer
+    information: Mapping[str, Answer]
+    numa_status: Mapping[str, Answer]
+    mig: Mapping[str, Answer]
+    module: Answer
+    version: Answer
+    query: Answer
+    matrix: Answer
+
+
+class Nvidia:
+    """NVIDIA GPUs and NVSwitches."""
+
+    vendor = "nvidia"
+    family = "NVIDIA"
+
+    def ask(self, host: Host) -> Answers:
+        """Asks the driver's files, and `nvidia-smi` where there is something to ask it about."""
+        gpus = host.names(GPUS)
+        names = gpus.value or ()
+        information = {name: host.text(f"{GPUS}/{name}/information") for name in names}
+        minors = {name: _field(answer, "Device Minor") for name, answer in information.items()}
+        skipped = Answer(None, "not-asked", "no NVIDIA device is here")
+        here = bool(names) or _on_bus(host) or host.link("/dev/dxg").known
+        return Answers(
+            gpus=gpus,
+            information=information,
+            numa_status={name: host.text(f"{GPUS}/{name}/numa_status") for name in names},
+            mig={name: host.names(f"{CAPABILITIES}/gpu{minor}/mig") for name, minor in minors.items() if minor},
+            module=host.text("/sys/module/nvidia/version"),
+            version=host.text("/proc/driver/nvidia/version") if here else skipped,
+            query=host.command(nvidia_smi_xml.COMMAND) if here else skipped,
+            matrix=host.command(nvidia_smi_topo.COMMAND) if here else skipped,
+        )
+
+    def parse(self, answers: Answers, functions: Sequence[PciFunction]) -> Report:
+        """One claim a device and source; `raxl.collect` merges them."""
+        log = nvidia_smi_xml.parse(answers.query.value.stdout) if _ran(answers.query) else None
+        matrix = nvidia_smi_topo.parse(answers.matrix.value.stdout) if _ran(answers.matrix) else None
+        silence = _silence(answers.query, log)
+        claims = [_from_bus(function, silence) for function in functions if is_gpu(function)]
+        claims += [_from_driver(name, answers) for name in answers.information if pci_address(name)]
+        problems: list[Problem] = []
+        if log is not None:
+            claims += [_from_query(index, gpu) for index, gpu in enumerate(log.gpus)]
+            problems += _query_problems(log, claims)
+        if matrix is not None:
+            claims += _from_matrix(matrix)
+        if matrix is not None and matrix.damage:
+            problems.append(Problem("links", FAILED, f"the matrix is incomplete: {matrix.damage}", (MATRIX,)))
+        links, contradictions = _matrix_links(matrix) if matrix is not None else ([], [])
+        return Report(
+            claims=tuple(claims),
+            links=tuple(links),
+            switches=tuple(_switch(function) for function in functions if is_nvswitch(function)),
+            nics=tuple(Nic(name, evidence=(MATRIX,)) for name in matrix.nics) if matrix is not None else (),
+            software=tuple(_software(answers, log)),
+            problems=tuple(problems + contradictions),
+        )
+
+
+def is_gpu(function: PciFunction) -> bool:
+    """Whether a PCI function is an NVIDIA GPU: display class; its audio function and NVSwitches are not."""
+    return function.vendor_id == VENDOR_ID and (function.class_id or "").startswith("03")
+
+
+def is_nvswitch(function: PciFunction) -> bool:
+    """Whether a PCI function is an NVSwitch: class 0680, other bridge."""
+    return function.vendor_id == VENDOR_ID and (function.class_id or "").startswith("0680")
+
+
+def ray_type(product: str | None) -> str | None:
+    """Ray's `ray.io/accelerator-type` for the name that NVML gives."""
+    if not product:
+        return None
+    found = _RAY_TYPE.match(product)
+    if found and len(found[1]) > 1:
+        return found[1].replace(" ", "-")
+    return re.sub(r"^NVIDIA\s+", "", product).strip().replace(" ", "-") or None
+
+
+def _on_bus(host: Host) -> bool:
+    """Whether a display function of the vendor is on the bus, or the bus could not be read."""
+    listing = host.names(pci.FOLDER)
+    if not listing.known:
+        return True
+    return any(
+        stripped(host.text(f"{pci.FOLDER}/{name}/vendor")) == "0x" + VENDOR_ID
+        and (stripped(host.text(f"{pci.FOLDER}/{name}/class")) or "").startswith("0x03")
+        for name in listing.value
+    )
+
+
+def _ran(answer: Answer) -> bool:
+    return answer.known and bool(answer.value.stdout.strip())
+
+
+def _silence(query: Answer, log: nvidia_smi_xml.Log | None) -> Silence:
+    """Why the bus alone must do, for what only the driver knows."""
+    if log is not None and log.gpus:
+        return Silence(FAILED, "nvidia-smi does not list this device", QUERY)
+    if not query.known:
+        return Silence(query.reason or FAILED, query.message, QUERY)
+    words = (query.value.stdout + query.value.stderr).strip().splitlines()
+    return Silence(FAILED, words[0][:200] if words else f"nvidia-smi ended with {query.value.status}", QUERY)
+
+
+def _from_bus(function: PciFunction, silence: Silence) -> Claim:
+    model = MODELS.get(function.device_id or "")
+    silent = dict.fromkeys(("uuid", "serial", "memory_bytes", "index", "architecture", "ray.type", "state"), silence)
+    if model is None:
+        silent["model"] = silence
+    if function.driver not in (None, "nvidia"):
+        bound = Silence(NOT_APPLICABLE, f"the device is bound to {function.driver}, not to NVIDIA's driver", "sysfs")
+        silent = dict.fromkeys(silent, bound)
+    return Claim(
+        vendor="nvidia",
+        kind="gpu",
+        evidence=function.evidence,
+        address=function.address,
+        model=model,
+        vendor_id=function.vendor_id,
+        device_id=function.device_id,
+        subsystem_id=function.subsystem_id,
+        link=function.link,
+        host_bridge=function.host_bridge,
+        numa_node=function.numa_node,
+        local_numa_nodes=function.local_numa_nodes,
+        ray=RayView(resource="GPU"),
+        visible_env=VISIBLE,
+        attributes={"driver": function.driver} if function.driver else {},
+        silent=silent,
+    )
+
+
+def _from_driver(name: str, answers: Answers) -> Claim:
+    """`/proc/driver/nvidia/gpus/<address>`: a `?` in the UUID means that the device was never initialised."""
+    information = answers.information[name]
+    uuid, model = _field(information, "GPU UUID"), _field(information, "Model")
+    node = _field(answers.numa_status[name], "Node")
+    instances = answers.mig.get(name, Answer(None)).value or ()
+    known = uuid is not None and "?" not in uuid
+    return Claim(
+        vendor="nvidia",
+        kind="gpu",
+        evidence=GPUS,
+        address=pci_address(name),
+        model=model if model and model != "Unknown" else None,
+        uuid=uuid if known else None,
+        memory_numa_node=int(node) if node and node.isdecimal() else None,
+        partitions=tuple(Partition(instance) for instance in instances if re.fullmatch(r"gi\d+", instance)),
+        ray=RayView(resource="GPU", type=ray_type(model) if model and model != "Unknown" else None),
+        visible_env=VISIBLE,
+        silent={} if known or uuid is None else {"uuid": Silence(FAILED, "the driver never initialised it", GPUS)},
+    )
+
+
+def _from_query(index: int, gpu: nvidia_smi_xml.Gpu) -> Claim:
+    failed = {field: Silence(FAILED, f"nvidia-smi says: {words}", QUERY) for field, words in gpu.failed}
+    words = " ".join(text for _, text in gpu.failed)
+    missing = ("serial", "memory_bytes", "architecture", "uuid", "model")
+    lost = "lost" in words or "fallen off" in words
+    if failed:
+        failed.setdefault("state", next(iter(failed.values())))
+    link = PciLink(gpu.speed_gts, gpu.width, gpu.max_speed_gts, gpu.max_width)
+    return Claim(
+        vendor="nvidia",
+        kind="gpu",
+        evidence=QUERY,
+        address=gpu.address,
+        uuid=gpu.uuid,
+        index=index,
+        model=gpu.product,
+        architecture=gpu.architecture,
+        serial=gpu.serial,
+        vendor_id=gpu.vendor_id,
+        device_id=gpu.device_id,
+        subsystem_id=gpu.subsystem_id,
+        link=link if link != PciLink() else None,
+        memory_bytes=gpu.memory_bytes,
+        memory_numa_node=gpu.memory_numa_node,
+        state="lost" if lost else None if failed else "ok",
+        partitions=tuple(_partition(place, mig) for place, mig in enumerate(gpu.mig_devices)),
+        fabric=_fabric(gpu),
+        ray=RayView(resource="GPU", type=ray_type(gpu.product)),
+        visible_env=VISIBLE,
+        attributes={
+            name: value
+            for name, value in (
+                ("minor", gpu.minor),
+                ("mig_mode", gpu.mig_mode),
+                ("virtualization_mode", gpu.virtualization),
+                ("vbios", gpu.vbios),
+            )
+            if value is not None
+        },
+        silent={**dict.fromkeys(missing, Silence(NOT_SUPPORTED, "nvidia-smi does not say", QUERY)), **failed},
+    )
+
+
+def _partition(place: int, mig: nvidia_smi_xml.MigDevice) -> Partition:
+    return Partition(
+        mig.uuid or f"mig:{mig.number if mig.number is not None else place}", mig.profile, mig.memory_bytes
+    )
+
+
+def _fabric(gpu: nvidia_smi_xml.Gpu) -> Fabric | None:
+    if gpu.fabric_state is None:
+        return None
+    domain = gpu.fabric_cluster if gpu.fabric_cluster != NO_DOMAIN else None
+    return Fabric(domain=domain, clique=gpu.fabric_clique if domain else None, state=gpu.fabric_state.lower())
+
+
+def _query_problems(log: nvidia_smi_xml.Log, claims: Sequence[Claim]) -> list[Problem]:
+    problems = []
+    if log.damage:
+        problems.append(Problem("accelerators", FAILED, f"nvidia-smi's output is incomplete: {log.damage}", (QUERY,)))
+    if log.attached is not None and log.attached != len(log.gpus):
+        message = f"nvidia-smi states {log.attached} attached GPUs and lists {len(log.gpus)}"
+        problems.append(Problem("accelerators", DISAGREEMENT, message, (QUERY,)))
+    on_bus = [claim for claim in claims if claim.evidence == "sysfs" and claim.attributes.get("driver") == "nvidia"]
+    if on_bus and len(on_bus) > len(log.gpus):
+        message = f"{len(on_bus)} GPUs are on the bus with NVIDIA's driver, nvidia-smi lists {len(log.gpus)}"
+        problems.append(Problem("accelerators", DISAGREEMENT, message, ("sysfs", QUERY)))
+    return problems
+
+
+def _from_matrix(matrix: nvidia_smi_topo.Matrix) -> list[Claim]:
+    claims = []
+    for name in matrix.gpus:
+        row = matrix.rows.get(name)
+        claims.append(
+            Claim(
+                vendor="nvidia",
+                kind="gpu",
+                evidence=MATRIX,
+                index=int(name[3:]),
+                numa_node=row.numa_node if row else None,
+                local_numa_nodes=row.local_numa_nodes if row else (),
+                memory_numa_node=row.memory_numa_node if row else None,
+                ray=RayView(resource="GPU"),
+                visible_env=VISIBLE,
+            )
+        )
+    return claims
+
+
+def _matrix_links(matrix: nvidia_smi_topo.Matrix) -> tuple[list[LinkClaim], list[Problem]]:
+    links: dict[frozenset[str], LinkClaim] = {}
+    problems = []
+    for (a, b), value in matrix.cells.items():
+        if a == b or value in ("X", "N/A") or not (a in matrix.gpus or b in matrix.gpus):
+            continue
+        nvlinks = int(value[2:]) if value.startswith("NV") else None
+        claim = LinkClaim(
+            a=_matrix_name(a, matrix),
+            b=_matrix_name(b, matrix),
+            link_class=value if nvlinks is None else fabric_class("nvlink", nvlinks),
+            kind="pcie" if nvlinks is None else "nvlink",
+            count=nvlinks,
+            evidence=MATRIX,
+        )
+        known = links.setdefault(frozenset((a, b)), claim)
+        if known.link_class != claim.link_class:
+            message = f"the matrix calls {a}–{b} {known.link_class} in one row and {claim.link_class} in the other"
+            problems.append(Problem("links", DISAGREEMENT, message, (MATRIX,)))
+    return list(links.values()), problems
+
+
+def _matrix_name(name: str, matrix: nvidia_smi_topo.Matrix) -> str:
+    return f"nvidia#{int(name[3:])}" if name in matrix.gpus else name
+
+
+def _switch(function: PciFunction) -> Switch:
+    return Switch(
+        id=f"nvswitch@{function.address}",
+        kind="nvswitch",
+        pci=function.identity,
+        pcie_root=function.host_bridge,
+        numa_node=function.numa_node,
+    )
+
+
+def _software(answers: Answers, log: nvidia_smi_xml.Log | None) -> list[Software]:
+    module = stripped(answers.module)
+    found = []
+    if module or (log and log.driver):
+        found.append(
+            Software("nvidia", module or str(log and log.driver), "/sys/module/nvidia/version" if module else QUERY)
+        )
+    if log and log.cuda:
+        found.append(Software("cuda", log.cuda, QUERY))
+    return found
+
+
+def _field(answer: Answer, key: str) -> str | None:
+    """The value of `key: value` in one of the driver's files."""
+    found = re.search(rf"^{re.escape(key)}:[ \t]*(.*\S)[ \t]*$", stripped(answer) or "", re.MULTILINE)
+    return found[1] if found else None

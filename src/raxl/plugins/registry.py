@@ -1,0 +1,36 @@
+"""The plug-ins that answer: raxl's own, from their static tables."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from raxl.accelerators import AcceleratorPlugin
+
+BUILT_IN = {
+    "nvidia": "raxl.accelerators.nvidia:Nvidia",
+    "amd": "raxl.accelerators.amd:Amd",
+}
+"""raxl's own accelerator plug-ins, so that no entry point needs to be read to use them. A test holds the table against
+`pyproject.toml`."""
+
+SOURCES = ("pci", "numa", "cpu", "system", "netdev", "infiniband", "modules", "limits")
+"""Vendor-neutral sources, each a module of `raxl.sources` with an `ask`."""
+
+
+@cache
+def accelerators() -> tuple[AcceleratorPlugin, ...]:
+    """Every accelerator plug-in, in the table's order."""
+    return tuple(_load(entry) for entry in BUILT_IN.values())
+
+
+def _load(entry: str) -> AcceleratorPlugin:
+    module, _, name = entry.partition(":")
+    return getattr(import_module(module), name)()  # type: ignore[no-any-return]
+
+
+def ask_tasks() -> list[str]:
+    """What the asker runs, the kernel's files first: `module:function` of sources, `module:Class` of plug-ins."""
+    return [*(f"raxl.sources.{name}:ask" for name in SOURCES), *BUILT_IN.values()]
