@@ -1,0 +1,32 @@
+"""The foreign documents of a recording that are already a model."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib import import_module
+
+from raxl.host import Host
+from raxl.intake.foreign import Foreign
+from raxl.model.problem import Problem
+
+_PARSERS = {"hwloc-xml": "raxl.intake.hwloc_xml", "nccl-xml": "raxl.intake.nccl_xml"}
+"""The module whose `parse` reads each form; imported when there is such a document."""
+
+
+def read(host: Host) -> tuple[list[Foreign], list[Problem]]:
+    """What each document says, and what was wrong with it."""
+    documents: list[Foreign] = []
+    problems: list[Problem] = []
+    for form, module in _PARSERS.items():
+        answer = host.document(form)
+        if answer.known:
+            document, damage = _parsed(module, answer.value)
+            documents.append(document)
+            problems.extend(damage)
+    return documents, problems
+
+
+@lru_cache(maxsize=8)
+def _parsed(module: str, text: str) -> tuple[Foreign, tuple[Problem, ...]]:
+    """A document is asked for its host's name first and for all else later: it is parsed once."""
+    return import_module(module).parse(text)  # type: ignore[no-any-return]

@@ -1,0 +1,26 @@
+"""What a foreign document that is already a model says of one machine."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from raxl.model.component import PciFunction
+from raxl.model.nic import Nic
+from raxl.model.node import Cpu, NumaNode, OperatingSystem
+from raxl.model.report import Report
+
+
+class Foreign(NamedTuple):
+    """A machine as a topology document describes it. What the document cannot say is left at its default."""
+
+    form: str
+    """`hwloc-xml` or `nccl-xml`, as evidence."""
+    functions: tuple[PciFunction, ...] = ()
+    """The PCI tree. Its chains are made so that `raxl.topology.pcie` gives the classes that the document means."""
+    os: OperatingSystem = OperatingSystem()
+    cpu: Cpu = Cpu()
+    hostname: str | None = None
+    numa_nodes: tuple[NumaNode, ...] = ()
+    nics: tuple[Nic, ...] = ()
+    report: Report = Report()
+    """Claims about accelerators (by PCI address where it is known) and scale-up links between them."""
