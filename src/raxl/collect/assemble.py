@@ -1,0 +1,243 @@
+"""From one machine's recording to a node: parse, merge, link, and say what is not known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Mapping, NamedTuple, Sequence, TypeVar
+
+from raxl import __version__
+from raxl.collect import adapters, merge, unknown
+from raxl.host.record import Recording
+from raxl.host.replay import ReplayHost
+from raxl.intake import documents
+from raxl.intake.foreign import Foreign
+from raxl.model import printable
+from raxl.model.accelerator import Accelerator
+from raxl.model.codec import INVENTORY
+from raxl.model.component import PciFunction
+from raxl.model.facts import Facts, Reading
+from raxl.model.inventory import Inventory
+from raxl.model.nic import Nic
+from raxl.model.node import Cpu, LookedFor, Node, NumaNode, OperatingSystem
+from raxl.model.problem import NOT_ASKED, NOT_PRESENT, NOT_SUPPORTED, Problem
+from raxl.model.report import LinkClaim, Report, Silence
+from raxl.plugins import registry
+from raxl.sources import cpu, infiniband, kernel_list, kfd, limits, modules, netdev, numa, pci, system
+from raxl.topology import affinity, links, switches, trust
+
+_PLACES = {"/sys/class/kfd": kfd.FOLDER}
+"""Where else accelerators show, and the folder that was listed there."""
+_Record = TypeVar("_Record", Cpu, OperatingSystem)
+
+
+class _Bus(NamedTuple):
+    """The PCI tree and the NUMA nodes, from the kernel or from a document."""
+
+    answers: pci.Answers
+    functions: Mapping[str, PciFunction]
+    numa_nodes: tuple[NumaNode, ...]
+
+
+def node(recording: Recording) -> Node:
+    """What the recording says of its machine, whole."""
+    host = ReplayHost(recording)
+    foreign, problems = documents.read(host)
+    bus = _bus(host, foreign)
+    reports = [plugin.parse(plugin.ask(host), tuple(bus.functions.values())) for plugin in registry.accelerators()]
+    report = _together([*reports, *(document.report for document in foreign)])
+    devices = merge.merge(report.claims)
+    nics = adapters.merged([*_nics(host, bus), *(n for document in foreign for n in document.nics), *report.nics])
+    result = _system(host, recording, foreign, bus)
+    result = _with_devices(result, devices, nics, report, bus)
+    result = replace(
+        result, problems=(*problems, *_notes(recording), *_listing_problems(bus), *report.problems, *result.problems)
+    )
+    return printable.record(_explained(result, devices, recording))  # type: ignore[no-any-return]
+
+
+def inventory(recordings: Sequence[Recording]) -> Inventory:
+    """All machines, in the order given; made when the last of them was recorded."""
+    created = max((recording.created for recording in recordings), default="")
+    return Inventory(INVENTORY, __version__, created, tuple(node(recording) for recording in recordings))
+
+
+def facts(recording: Recording) -> Facts:
+    """The readings that only checks want."""
+    host = ReplayHost(recording)
+    limit, module, own = limits.ask(host), modules.ask(host), system.ask(host)
+    command_line, environment = own.files["command_line"], own.environment
+    return Facts(
+        limits=Reading(limits.parse(limit), "getrlimit(2)", limit.reason, limit.message),
+        modules=Reading(modules.loaded(module), modules.FOLDER, module.listing.reason, module.listing.message),
+        kernel_parameters=Reading(
+            system.kernel_parameters(own), "/proc/cmdline", command_line.reason, command_line.message
+        ),
+        environment=Reading(environment.value, "environ(7)", environment.reason, environment.message),
+    )
+
+
+def _bus(host: ReplayHost, foreign: Sequence[Foreign]) -> _Bus:
+    answers = pci.ask(host)
+    nodes = numa.parse(numa.ask(host)) or next((d.numa_nodes for d in foreign if d.numa_nodes), ())
+    functions = {function.address: function for document in foreign for function in document.functions}
+    functions.update((function.address, function) for function in pci.parse(answers))
+    placed = {address: _placed(function, nodes, answers) for address, function in functions.items()}
+    return _Bus(answers, placed, nodes)
+
+
+def _placed(function: PciFunction, nodes: Sequence[NumaNode], answers: pci.Answers) -> PciFunction:
+    """The function with the NUMA node that the firmware left out: on a machine with one node it is that one.
+
+    With more, the CPUs that the kernel calls local give a list of nodes, and no single one.
+    """
+    if function.numa_node is not None:
+        return replace(function, local_numa_nodes=(function.numa_node,))
+    with_cpus = [one for one in nodes if one.cpus]
+    if len(nodes) == 1:
+        return replace(function, numa_node=nodes[0].id, local_numa_nodes=(nodes[0].id,))
+    local = pci.local_cpus(answers, function.address)
+    if not local:
+        return function
+    near = tuple(one.id for one in with_cpus if (kernel_list.parse(one.cpus) or frozenset()) & local)
+    return replace(function, local_numa_nodes=near if len(near) < len(with_cpus) else ())
+
+
+def _nics(host: ReplayHost, bus: _Bus) -> tuple[Nic, ...]:
+    net, rdma = netdev.ask(host), infiniband.ask(host)
+    kernel = {address: function for address, function in bus.functions.items() if function.evidence == "sysfs"}
+    listed = net.listing.known and rdma.listing.reason in (None, NOT_PRESENT)
+    return adapters.join(netdev.parse(net), infiniband.parse(rdma), kernel, listed)
+
+
+def _together(reports: Sequence[Report]) -> Report:
+    return Report(
+        claims=tuple(claim for report in reports for claim in report.claims),
+        links=tuple(link for report in reports for link in report.links),
+        switches=tuple({switch.id: switch for report in reports for switch in report.switches}.values()),
+        nics=tuple(nic for report in reports for nic in report.nics),
+        software=tuple({(one.name, one.version): one for report in reports for one in report.software}.values()),
+        problems=tuple(problem for report in reports for problem in report.problems),
+    )
+
+
+def _system(host: ReplayHost, recording: Recording, foreign: Sequence[Foreign], bus: _Bus) -> Node:
+    answers = system.ask(host)
+    own, processors = system.parse(answers), cpu.parse(cpu.ask(host))
+    for document in foreign:
+        own = _filled(own, document.os)
+        processors = _filled(processors, document.cpu)
+    return Node(
+        name=recording.name,
+        source=recording.source,
+        boot_id=system.boot_id(answers),
+        recorded_by=recording.recorded_by,
+        path_trust=trust.path_trust(own.virtualization, tuple(bus.functions.values())),
+        os=own,
+        cpu=processors,
+        numa_nodes=bus.numa_nodes,
+        looked_for=_looked_for(host, bus),
+        software=modules.parse(modules.ask(host)),
+    )
+
+
+def _looked_for(host: ReplayHost, bus: _Bus) -> LookedFor:
+    read = bus.answers.listing.known or bool(bus.functions)
+    return LookedFor(
+        families=tuple(plugin.family for plugin in registry.accelerators()),
+        pci_functions=len(bus.functions) if read else None,
+        places=tuple(place for place, folder in _PLACES.items() if host.names(folder).reason in (None, NOT_PRESENT)),
+    )
+
+
+def _filled(known: _Record, other: _Record) -> _Record:
+    """The record with what it lacks taken from another of its type."""
+    missing = {field: getattr(other, field) for field, value in vars(known).items() if value is None}
+    return replace(known, **missing)
+
+
+def _with_devices(
+    result: Node, devices: Sequence[merge.Merged], nics: Sequence[Nic], report: Report, bus: _Bus
+) -> Node:
+    """The node with its devices, switches and links."""
+    accelerators = tuple(_seated(device, bus) for device in devices)
+    stated = _stated(report.links, devices, {nic.id for nic in nics})
+    found, contradictions = links.links(accelerators, nics, bus.functions, stated, len(bus.numa_nodes))
+    every: list[Accelerator | Nic] = [*accelerators, *nics]
+    placed = [
+        (device.id, bus.functions[device.pci.address])
+        for device in every
+        if device.pci and device.pci.address in bus.functions
+    ]
+    memory = {
+        device.memory_numa_node: device.accelerator.id for device in devices if device.memory_numa_node is not None
+    }
+    return replace(
+        result,
+        numa_nodes=tuple(replace(one, accelerator=memory.get(one.id)) for one in result.numa_nodes),
+        accelerators=accelerators,
+        nics=affinity.with_roles(nics, found),
+        switches=(*switches.pcie_switches(placed, bus.functions), *report.switches),
+        links=found,
+        software=(*report.software, *result.software),
+        problems=(*contradictions, *(problem for device in devices for problem in device.problems)),
+    )
+
+
+def _seated(device: merge.Merged, bus: _Bus) -> Accelerator:
+    """The accelerator with the place that its PCI function has in the tree."""
+    accelerator = device.accelerator
+    function = bus.functions.get(accelerator.pci.address) if accelerator.pci else None
+    if function is None:
+        single = len(bus.numa_nodes) == 1 and accelerator.numa_node is None
+        if single:
+            return replace(accelerator, numa_node=bus.numa_nodes[0].id, local_numa_nodes=(bus.numa_nodes[0].id,))
+        return accelerator
+    numa_node = accelerator.numa_node if accelerator.numa_node is not None else function.numa_node
+    return replace(
+        accelerator,
+        numa_node=numa_node,
+        local_numa_nodes=accelerator.local_numa_nodes or function.local_numa_nodes,
+        pcie_root=function.host_bridge if function.evidence != "nccl-xml" else None,  # NCCL names no host bridge
+    )
+
+
+def _stated(
+    claims: Sequence[LinkClaim], devices: Sequence[merge.Merged], nics: set[str]
+) -> dict[frozenset[str], LinkClaim]:
+    """The stated links by the ids of their ends; scale-up links come before PCIe paths."""
+    ids = {name: device.accelerator.id for device in devices for name in device.names}
+    ids.update((nic, nic) for nic in nics)
+    stated: dict[frozenset[str], LinkClaim] = {}
+    for claim in sorted(claims, key=lambda claim: (claim.kind == "pcie", claim.link_class is None)):
+        ends = frozenset(ids[end] for end in (claim.a, claim.b) if end in ids)
+        if len(ends) == 2:
+            stated.setdefault(ends, claim)
+    return stated
+
+
+def _notes(recording: Recording) -> list[Problem]:
+    return [Problem(subject, reason, message) for subject, reason, message in recording.notes]
+
+
+def _listing_problems(bus: _Bus) -> list[Problem]:
+    """A PCI tree that is there and could not be listed."""
+    listing = bus.answers.listing
+    if listing.known or listing.reason in (NOT_ASKED, NOT_PRESENT):
+        return []
+    return [
+        Problem(
+            "pci", listing.reason or NOT_ASKED, listing.message or "the PCI tree could not be listed", (pci.FOLDER,)
+        )
+    ]
+
+
+def _explained(result: Node, devices: Sequence[merge.Merged], recording: Recording) -> Node:
+    silences = {device.accelerator.id: device.silent for device in devices}
+    told = recording.unasked.reason or NOT_ASKED
+    kernel = any(question.kind == "names" for question in recording.answers)
+    default = (
+        Silence(NOT_SUPPORTED, "nothing that raxl read says it")
+        if kernel
+        else Silence(told, "what was given does not say it")
+    )
+    return replace(result, problems=(*result.problems, *unknown.problems(result, silences, default)))

@@ -1,0 +1,174 @@
+"""What `--from` names, opened: one recording a machine."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Iterable, Sequence
+
+from raxl.collect import live, machines
+from raxl.errors import CannotStart, TooLarge, UnknownForm, UnreadableInput
+from raxl.host import Answer, CommandOutput, Question, allowed, archive, snapshot
+from raxl.host.record import Recording
+from raxl.intake import forms, tree
+
+LARGEST_TEXT = 256 << 20
+STANDARD_INPUT = "-"
+
+
+def opened(paths: Sequence[str], as_node: str | None = None) -> list[Recording]:
+    """The recordings that the paths hold, those of one machine together.
+
+    One unreadable path among several becomes a recording without answers that says so; the only one is raised.
+    """
+    found: list[Recording] = []
+    for path in paths:
+        try:
+            found += _open(path)
+        except CannotStart as error:
+            if len(paths) == 1:
+                raise
+            found.append(_unreadable(path, error))
+    return machines.together(found, as_node)
+
+
+def _unreadable(path: str, error: CannotStart) -> Recording:
+    recording = _empty(path)
+    recording.notes = (("node", "failed", str(error)),)
+    return recording
+
+
+def _empty(path: str) -> Recording:
+    name = Path(path).name or path
+    for ending in (".gz", ".bz2", ".xz", ".tar", ".xml", ".txt"):
+        name = name.removesuffix(ending)
+    return Recording(
+        name="standard input" if path == STANDARD_INPUT else name,
+        source=path,
+        created=live.now(),
+        unasked=Answer(None, "not-asked", "what was given does not say it"),
+    )
+
+
+def _open(path: str) -> list[Recording]:
+    if path == STANDARD_INPUT:
+        return _from_bytes(sys.stdin.buffer.read(archive.LARGEST + 1), path)
+    if not os.path.lexists(path):
+        raise UnreadableInput(f"{path}: no such file")
+    try:
+        return _open_folder(path) if Path(path).is_dir() else _open_file(path)
+    except OSError as error:
+        raise UnreadableInput(f"{path} cannot be read", error.strerror or str(error)) from error
+
+
+def _open_file(path: str) -> list[Recording]:
+    status = os.stat(path)
+    if not os.path.isfile(path):
+        raise UnreadableInput(f"{path} is no regular file")
+    with open(path, "rb") as file:
+        if archive.is_archive(file.read(512)):
+            file.seek(0)
+            return _from_archive(archive.entries(file, path), path)
+        if status.st_size > LARGEST_TEXT:
+            raise TooLarge(f"{path} is larger than 256 MiB")
+        file.seek(0)
+        return _from_bytes(file.read(), path)
+
+
+def _from_bytes(content: bytes, path: str) -> list[Recording]:
+    if archive.is_archive(content[:512]):
+        import io
+
+        return _from_archive(archive.entries(io.BytesIO(content), path), path)
+    if len(content) > LARGEST_TEXT:
+        raise TooLarge(f"{path} is larger than 256 MiB")
+    text = forms.decoded(content)
+    question = forms.recognise(text)
+    if question is None:
+        raise UnknownForm(f"{path}: not a form that is known", f"known: {forms.KNOWN}")
+    recording = _empty(path)
+    recording.answers[question] = _answer(question, text)
+    return [recording]
+
+
+def _answer(question: Question, text: str) -> Answer:
+    if question.kind == "command":
+        return Answer(CommandOutput(0, allowed.command_output(text), ""))
+    return Answer(text)
+
+
+def _from_archive(entries: Iterable[archive.Entry], path: str) -> list[Recording]:
+    held = list(entries)
+    files = {entry.path: entry.content for entry in held if entry.kind == "file"}
+    for top in (snapshot.FOLDER + "/", ""):
+        inner = {name[len(top) :]: content for name, content in files.items() if name.startswith(top)}
+        if snapshot.is_snapshot(inner):
+            return snapshot.read(inner, path)
+    top_folder = tree.top_of(entry.path for entry in held)
+    if top_folder is None:
+        raise UnknownForm(
+            f"{path}: not a form that is known", "the archive holds neither a raxl snapshot nor a sysfs tree"
+        )
+    return [_of_tree(tree.ArchiveTree(held, top_folder), path)]
+
+
+def _of_tree(source: tree.Tree, path: str) -> Recording:
+    empty = _empty(path)
+    return tree.TreeRecording(source, name=empty.name, source=path, created=empty.created)
+
+
+def _open_folder(path: str) -> list[Recording]:
+    folder = Path(path)
+    if (folder / "manifest.json").is_file():
+        files = _files_of(folder)
+        if snapshot.is_snapshot(files):
+            return snapshot.read(files, path)
+    for root in (folder, *sorted(child for child in folder.iterdir() if child.is_dir())):
+        if any((root / top).is_dir() for top in tree.TOPS):
+            return [_of_tree(tree.FolderTree(str(root)), path)]
+    children = sorted(str(child) for child in folder.iterdir() if not child.name.startswith("."))
+    if not children:
+        raise UnknownForm(f"{path}: not a form that is known", "the folder is empty")
+    return _open_children(children)
+
+
+def _open_children(paths: Sequence[str]) -> list[Recording]:
+    """A folder of recordings: what is none of raxl's forms is passed over, unless all of it is."""
+    found: list[Recording] = []
+    unknown: UnknownForm | None = None
+    for path in paths:
+        try:
+            found += _open_file(path) if os.path.isfile(path) else _open_snapshot_folder(path)
+        except UnknownForm as error:
+            unknown = error
+        except CannotStart as error:
+            found.append(_unreadable(path, error))
+    if not found and unknown is not None:
+        raise unknown
+    return found
+
+
+def _open_snapshot_folder(path: str) -> list[Recording]:
+    files = _files_of(Path(path)) if os.path.isfile(os.path.join(path, "manifest.json")) else {}
+    if not snapshot.is_snapshot(files):
+        raise UnknownForm(f"{path}: not a form that is known", "a folder without a manifest")
+    return snapshot.read(files, path)
+
+
+def _files_of(folder: Path) -> dict[str, bytes]:
+    """The regular files of an unpacked snapshot, within the limits of an archive; links in it are not followed."""
+    files: dict[str, bytes] = {}
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(place, name)
+            if os.path.islink(path) or not os.path.isfile(path):
+                continue
+            with open(path, "rb") as file:
+                content = file.read(archive.KEPT)
+            total += len(content)
+            files[os.path.relpath(path, folder)] = content
+            if total > archive.LARGEST or len(files) > archive.MOST_ENTRIES:
+                raise TooLarge(f"{folder} holds more than 512 MiB or 200,000 files")
+    return files

@@ -1,0 +1,34 @@
+"""This machine, recorded now."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime, timezone
+
+from raxl import __version__
+from raxl.host.asker import Asker
+from raxl.host.record import Recording
+from raxl.plugins import registry
+
+ROOT_VARIABLE = "RAXL_HOST_ROOT"
+"""Where the host's file system is mounted, for a raxl that runs in a container beside it."""
+
+
+def now() -> str:
+    """The present in UTC, ISO 8601, to the second."""
+    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def asker(budget_seconds: float) -> Asker:
+    """An asker of this machine that has begun."""
+    root = os.environ.get(ROOT_VARIABLE, "/")
+    begun = Asker(registry.ask_tasks(), root=root, budget_seconds=budget_seconds)
+    begun.start()
+    return begun
+
+
+def recorded(begun: Asker) -> Recording:
+    """Everything that it asked."""
+    recording = begun.record()
+    recording.source, recording.created, recording.recorded_by = "local", now(), __version__
+    return recording

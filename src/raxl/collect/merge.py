@@ -1,0 +1,167 @@
+"""Several sources, one device: which claims mean the same one, and which source is believed for which fact."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any, Iterable, NamedTuple, Sequence
+
+from raxl.model.accelerator import Accelerator, RayView
+from raxl.model.component import PciIdentity, PciLink
+from raxl.model.identity import accelerator_id
+from raxl.model.problem import DISAGREEMENT, REASONS, Problem
+from raxl.model.report import Claim, Silence
+
+PLACE = ("sysfs", "hwloc-xml", "nccl-xml")
+"""Where a device sits is believed from these first, in this order."""
+DEVICE = ("nvidia-smi -q -x", "/proc/driver/nvidia/gpus", "kfd", "sysfs", "hwloc-xml", "nccl-xml", "nvidia-smi topo -m")
+"""What a device is and how it does is believed from these, in this order; a source that is not named comes last."""
+_PLACED = frozenset({"address", "host_bridge", "numa_node", "vendor_id", "device_id", "subsystem_id", "link"})
+_COMPARED = ("uuid", "serial", "numa_node", "memory_numa_node", "device_id")
+"""Facts that two sources should not tell differently. A model's name and a link's present speed may differ."""
+
+
+class Merged(NamedTuple):
+    """One device: what is published, the names that links may use for it, and why its values are not known."""
+
+    accelerator: Accelerator
+    names: frozenset[str]
+    memory_numa_node: int | None
+    silent: dict[str, Silence]
+    problems: tuple[Problem, ...]
+
+
+def merge(claims: Sequence[Claim]) -> list[Merged]:
+    """One entry a device, in the order of vendors, indexes and addresses."""
+    groups = _groups(claims)
+    devices = sorted((_combined(group) for group in groups), key=_order)
+    taken: set[str] = set()
+    merged = []
+    for place, (claim, group) in enumerate(devices):
+        name = accelerator_id(claim.vendor, claim.index, claim.address, place)
+        if name in taken:
+            name = accelerator_id(claim.vendor, None, claim.address, place)
+        if name in taken:
+            name = f"{name}#{place}"
+        taken.add(name)
+        merged.append(_publish(name, claim, group))
+    return merged
+
+
+def _groups(claims: Iterable[Claim]) -> list[list[Claim]]:
+    """Claims of one device together. Two claims of one source mean two devices, unless they are of one address."""
+    groups: list[list[Claim]] = []
+    for claim in sorted(claims, key=lambda claim: claim.address is None):
+        for group in groups:
+            again = any(known.evidence == claim.evidence for known in group)
+            if _same(group, claim) and (claim.address is not None or not again):
+                group.append(claim)
+                break
+        else:
+            groups.append([claim])
+    return groups
+
+
+def _same(group: list[Claim], claim: Claim) -> bool:
+    """By address, told apart by the unit where both know one; without an address by UUID, then by index."""
+    if group[0].vendor != claim.vendor:
+        return False
+    for name in ("address", "uuid", "index"):
+        mine = getattr(claim, name)
+        known = {getattr(other, name) for other in group} - {None}
+        if mine is not None and known:
+            units = {other.unit for other in group} - {None}
+            return mine in known and (claim.unit is None or not units or claim.unit in units)
+    return False
+
+
+def _combined(group: list[Claim]) -> tuple[Claim, list[Claim]]:
+    """One claim of the best values."""
+    best: dict[str, Any] = {}
+    for field in fields(Claim):
+        ranked = sorted(group, key=lambda claim: _rank(field.name, claim.evidence))
+        values = [getattr(claim, field.name) for claim in ranked]
+        best[field.name] = next((value for value in values if value not in (None, (), {})), values[0])
+    best["ray"] = _ray(group)
+    best["attributes"] = {key: value for claim in reversed(group) for key, value in claim.attributes.items()}
+    best["link"] = _link([claim.link for claim in sorted(group, key=lambda c: _rank("link", c.evidence)) if claim.link])
+    return Claim(**best), group
+
+
+def _rank(field: str, evidence: str) -> int:
+    order = (*PLACE, *DEVICE) if field in _PLACED else DEVICE
+    return order.index(evidence) if evidence in order else len(order)
+
+
+def _ray(group: list[Claim]) -> RayView:
+    views = [claim.ray for claim in sorted(group, key=lambda claim: _rank("model", claim.evidence)) if claim.ray]
+    return RayView(
+        resource=next((view.resource for view in views if view.resource), None),
+        type=next((view.type for view in views if view.type), None),
+    )
+
+
+def _link(links: list[PciLink]) -> PciLink | None:
+    if not links:
+        return None
+    return PciLink(
+        *(
+            next((value for link in links if (value := getattr(link, field.name)) is not None), None)
+            for field in fields(PciLink)
+        )
+    )
+
+
+def _order(device: tuple[Claim, list[Claim]]) -> tuple[Any, ...]:
+    claim = device[0]
+    index = claim.index if claim.index is not None else 1 << 30
+    return claim.vendor, index, claim.address or "~", claim.unit or "", claim.uuid or ""
+
+
+def _publish(name: str, claim: Claim, group: list[Claim]) -> Merged:
+    identity = None
+    if claim.address is not None:
+        identity = PciIdentity(claim.address, claim.vendor_id, claim.device_id, claim.subsystem_id, claim.link)
+    local = claim.local_numa_nodes or (() if claim.numa_node is None else (claim.numa_node,))
+    accelerator = Accelerator(
+        id=name,
+        vendor=claim.vendor,
+        kind=claim.kind,
+        model=claim.model,
+        architecture=claim.architecture,
+        index=claim.index,
+        uuid=claim.uuid,
+        serial=claim.serial,
+        ray=claim.ray or RayView(),
+        pci=identity,
+        numa_node=claim.numa_node,
+        local_numa_nodes=local,
+        pcie_root=claim.host_bridge,
+        memory_bytes=claim.memory_bytes,
+        state=claim.state or "unknown",
+        partitions=claim.partitions,
+        fabric=claim.fabric,
+        visible_env=claim.visible_env,
+        evidence=tuple(dict.fromkeys(one.evidence for one in group)),
+        attributes=dict(claim.attributes),
+    )
+    names = frozenset(alias for one in group for alias in one.names)
+    return Merged(accelerator, names, claim.memory_numa_node, _silences(group), tuple(_contradictions(name, group)))
+
+
+def _silences(group: list[Claim]) -> dict[str, Silence]:
+    """Of several reasons for one field, the most telling."""
+    silences: dict[str, Silence] = {}
+    for claim in group:
+        for field, silence in claim.silent.items():
+            known = silences.get(field)
+            if known is None or REASONS.index(silence.reason) < REASONS.index(known.reason):
+                silences[field] = silence
+    return silences
+
+
+def _contradictions(name: str, group: list[Claim]) -> Iterable[Problem]:
+    for field in _COMPARED:
+        told = {claim.evidence: getattr(claim, field) for claim in group if getattr(claim, field) is not None}
+        if len(set(told.values())) > 1:
+            words = ", ".join(f"{evidence} says {value}" for evidence, value in told.items())
+            yield Problem(f"{name}.{field}", DISAGREEMENT, words, tuple(told))

@@ -1,0 +1,128 @@
+"""Every value that is not known gets its reason: no null without a problem."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Iterable, Mapping, Sequence
+
+from raxl.model.accelerator import Accelerator
+from raxl.model.link import Link
+from raxl.model.nic import Nic
+from raxl.model.node import Node
+from raxl.model.problem import NOT_ASKED, Problem
+from raxl.model.report import Silence
+
+ACCELERATOR_FIELDS = (
+    "model",
+    "architecture",
+    "index",
+    "uuid",
+    "serial",
+    "ray.resource",
+    "ray.type",
+    "ray.would_register",
+    "pci",
+    "numa_node",
+    "pcie_root",
+    "memory_bytes",
+    "state",
+    "fabric",
+    "visible_env",
+)
+NIC_FIELDS = ("netdev", "kind", "role", "model", "pci", "numa_node", "state", "speed_bits_per_second")
+NODE_FIELDS = (
+    "boot_id",
+    "path_trust",
+    "os.kernel",
+    "os.distribution",
+    "os.architecture",
+    "os.virtualization",
+    "os.container",
+    "cpu.model",
+    "cpu.packages",
+    "cpu.cores",
+    "cpu.threads",
+    "numa_nodes",
+    "placement.provider",
+)
+"""`placement.provider` stands for the whole placement; `ray_node_id` and `recorded_by` may simply not apply."""
+
+NEVER = {
+    "ray.would_register": Silence(NOT_ASKED, "Ray's own detection is not computed"),
+    "placement": Silence(NOT_ASKED, "no platform was asked"),
+    "role": Silence("not-supported", "speed and place do not tell what it is for"),
+}
+"""Fields that have one reason everywhere."""
+
+
+def value(record: Any, path: str) -> Any:
+    """The value at a dotted path; None for a state that is `unknown`, for an empty listing, and below None."""
+    for name in path.split("."):
+        record = getattr(record, name, None)
+        if record is None:
+            return None
+    return None if record in ("unknown", ()) else record
+
+
+def problems(node: Node, silences: Mapping[str, Mapping[str, Silence]], default: Silence) -> tuple[Problem, ...]:
+    """One problem for each value of the node that is not known and has none yet.
+
+    `silences` holds the reasons by device id and field (`""` for the node's own); `default` serves the rest.
+    """
+    told = {problem.subject for problem in node.problems}
+    found = [*_of_node(node, silences.get("", {}), default)]
+    found += _of_devices("accelerators", node.accelerators, ACCELERATOR_FIELDS, silences, default)
+    found += _of_devices("nics", node.nics, NIC_FIELDS, silences, default)
+    found += _of_numa(node, default)
+    found += _of_links(node.links, default)
+    return tuple(problem for problem in found if problem.subject not in told)
+
+
+def _of_node(node: Node, silent: Mapping[str, Silence], default: Silence) -> Iterable[Problem]:
+    for field in NODE_FIELDS:
+        if value(node, field) is None:
+            subject = field.split(".")[0] if field.startswith("placement") else field
+            yield _problem(subject, silent.get(field) or NEVER.get(subject) or default)
+
+
+def _of_devices(
+    group: str,
+    devices: Sequence[Accelerator | Nic],
+    fields: Sequence[str],
+    silences: Mapping[str, Mapping[str, Silence]],
+    default: Silence,
+) -> Iterable[Problem]:
+    """What all devices of the group lack for one reason is told once, of the group."""
+    for field in fields:
+        unknown = {
+            device.id: silences.get(device.id, {}).get(field) or NEVER.get(field) or default
+            for device in devices
+            if value(device, field) is None
+        }
+        if len(unknown) == len(devices) > 1 and len(set(unknown.values())) == 1:
+            yield _problem(f"{group}.{field}", next(iter(unknown.values())))
+        else:
+            yield from (_problem(f"{device}.{field}", silence) for device, silence in unknown.items())
+
+
+def _of_numa(node: Node, default: Silence) -> Iterable[Problem]:
+    for numa in node.numa_nodes:
+        for field in ("cpus", "memory_bytes"):
+            if getattr(numa, field) is None:
+                yield _problem(f"numa_nodes.{numa.id}.{field}", default)
+
+
+def _of_links(links: Sequence[Link], default: Silence) -> Iterable[Problem]:
+    """One problem a kind of link, with how many pairs it concerns."""
+    kinds = Counter(link.kind for link in links if link.link_class is None)
+    for kind, count in kinds.items():
+        if kind is None:
+            message = f"{count} {'pairs' if count > 1 else 'pair'} of devices: {default.message}"
+            yield Problem("links", default.reason, message)
+        else:
+            message = f"{count} {kind.upper()} {'pairs' if count > 1 else 'pair'}: the count of links is not told"
+            yield Problem("links.count", NOT_ASKED if default.reason == NOT_ASKED else "not-supported", message)
+
+
+def _problem(subject: str, silence: Silence) -> Problem:
+    return Problem(subject, silence.reason, silence.message, (silence.evidence,) if silence.evidence else ())

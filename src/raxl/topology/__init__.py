@@ -1,0 +1,1 @@
+"""Questions about the model. Pure: nothing here reads a machine."""
