@@ -1,0 +1,57 @@
+"""How devices are called in text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from raxl.model.accelerator import Accelerator
+from raxl.model.node import Node
+from raxl.model.printable import clean
+from raxl.render.quantity import name_ranges
+
+
+class Names:
+    """The names of a node's accelerators, switches and NICs, by id."""
+
+    def __init__(self, node: Node) -> None:
+        names = {accelerator.id: _name(accelerator) for accelerator in node.accelerators}
+        uses = Counter(names.values())
+        # Two vendors may both number from 0: then the ids alone tell devices apart.
+        self._names = {id: clean(id) if uses[name] > 1 else name for id, name in names.items()}
+        for switch in node.switches:
+            self._names[switch.id] = f"switch {clean(switch.pci.address if switch.pci else switch.id)}"
+
+    def of(self, id: str) -> str:
+        """`GPU 0`; a NIC, and whatever else has an id, is called by it."""
+        return self._names.get(id) or clean(id)
+
+    def all(self, ids: Iterable[str]) -> str:
+        """`GPU 0–7, mlx5_0–7`."""
+        return name_ranges(map(self.of, ids))
+
+
+def kind_name(accelerator: Accelerator) -> str:
+    """`GPU`."""
+    return clean(accelerator.kind).upper()
+
+
+def model_name(accelerator: Accelerator) -> str | None:
+    """The model without its vendor's name before it: `H100 80GB HBM3`; None when it is not known."""
+    model = clean(accelerator.model or "").strip()
+    vendor = f"{accelerator.vendor} "
+    return (model[len(vendor) :] if model.lower().startswith(vendor.lower()) else model) or None
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 NIC`, `9 NICs`, `4 switches`."""
+    plural = f"{noun}es" if noun.endswith("ch") else f"{noun}s"
+    return f"{count} {noun if count == 1 else plural}"
+
+
+def _name(accelerator: Accelerator) -> str:
+    if accelerator.index is not None:
+        return f"{kind_name(accelerator)} {accelerator.index}"
+    if accelerator.pci is not None:
+        return f"{kind_name(accelerator)} {clean(accelerator.pci.address)}"
+    return f"{kind_name(accelerator)} @{clean(accelerator.id).rpartition('@')[2]}"

@@ -1,0 +1,119 @@
+"""The last line: a sentence that could be read out on a call."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from raxl.model.accelerator import Accelerator
+from raxl.model.node import Node
+from raxl.model.printable import clean
+from raxl.model.problem import DISAGREEMENT
+from raxl.render.naming import counted, kind_name, model_name
+from raxl.render.quantity import listed
+from raxl.render.unknown import Gap
+
+_WORST_FIRST = ("lost", "degraded", "down", "unknown")
+
+
+def none_found(nodes: Sequence[Node]) -> str:
+    """The sentence where there is no accelerator, with what was searched."""
+    where = "this node" if len(nodes) == 1 else counted(len(nodes), "node")
+    return " ".join([f"No accelerators on {where}.", *dict.fromkeys(_searched(node) for node in nodes)]).rstrip()
+
+
+def _searched(node: Node) -> str:
+    """`Looked for NVIDIA and AMD on 14 PCI devices and in /sys/class/kfd; all of it could be read.`"""
+    families = listed([clean(family) for family in node.looked_for.families])
+    if not families:
+        return ""
+    places = [f"in {clean(place)}" for place in node.looked_for.places]
+    if node.looked_for.pci_functions is not None:
+        where = listed([f"on {counted(node.looked_for.pci_functions, 'PCI device')}", *places])
+        return f"Looked for {families} {where}; all of it could be read."
+    refused = next((problem for problem in node.problems if problem.subject == "pci"), None)
+    why = f"could not be read ({clean(refused.message)})" if refused else "is not in what was read"
+    return f"Looked for {families}{' ' + listed(places) if places else ''}; the PCI tree {why}."
+
+
+def devices_known(node: Node, gaps: Sequence[Gap], unasked: Gap | None) -> str:
+    """`8 GPUs ok, 9 NICs, nothing unknown.`, or what is not so.
+
+    A single gap is told here with its cause; of several, the fields.
+    """
+    kinds: dict[str, list[str]] = {}
+    for accelerator in node.accelerators:
+        kinds.setdefault(kind_name(accelerator), []).append(accelerator.state)
+    counts = [_kind_counted(kind, states) for kind, states in kinds.items()]
+    nics = Counter(nic.state for nic in node.nics)
+    if nics:
+        ill = [f"{nics[state]} {state}" for state in _WORST_FIRST if nics[state] and state != "unknown"]
+        counts.append(counted(sum(nics.values()), "NIC") + (f" ({', '.join(ill)})" if ill else ""))
+    return f"{', '.join(counts)}{_known(gaps, unasked)}"
+
+
+def models_counted(accelerators: Sequence[Accelerator], nodes: int = 1) -> str:
+    """`8 × H100, 7 ok, 1 lost. Ray would register 8: start it with --num-gpus 7.`"""
+    types = Counter(_type(accelerator) for accelerator in accelerators)
+    states = Counter(accelerator.state for accelerator in accelerators)
+    words = [f"{count} × {type}" for type, count in types.items()]
+    if nodes > 1:
+        words.insert(0, counted(nodes, "node"))
+    if len(states) == 1:
+        state = next(iter(states))
+        words.append("state unknown" if state == "unknown" else f"all {state}" if len(accelerators) > 1 else state)
+    else:
+        words += [f"{states[state]} {state}" for state in ("ok", *_WORST_FIRST) if states[state]]
+    advice = _ray_advice(accelerators) if nodes == 1 else ""
+    return f"{', '.join(words)}.{advice}"
+
+
+def _kind_counted(kind: str, states: list[str]) -> str:
+    found = Counter(states)
+    all_of_them = counted(len(states), kind)
+    if len(found) == 1:
+        state = next(iter(found))
+        return f"{all_of_them}, state unknown" if state == "unknown" else f"{all_of_them} {state}"
+    ill = [f"{found[state]} {state}" for state in _WORST_FIRST if found[state]]
+    return ", ".join([f"{found['ok']} of {all_of_them} ok", *ill])
+
+
+def _known(gaps: Sequence[Gap], unasked: Gap | None) -> str:
+    cause = f" ({gaps[0].message})" if len(gaps) == 1 else ""
+    conflicts = list(dict.fromkeys(gap.what for gap in gaps if gap.reason == DISAGREEMENT))
+    holes = [gap for gap in gaps if gap.reason != DISAGREEMENT]
+    tail = ""
+    if len(holes) == 1:
+        tail = f". Unknown: {holes[0].what}{cause}"
+    elif holes:
+        fields = list(dict.fromkeys(field for gap in holes for field in gap.fields or (gap.what,)))
+        more = [f"{len(fields) - 3} more"] if len(fields) > 4 else []
+        tail = f". Unknown: {listed(fields[: 3 if more else 4] + more)}"
+    elif unasked:
+        tail = ", all that was asked is known"
+    elif not conflicts:
+        tail = ", nothing unknown"
+    if conflicts:
+        tail += f". Readings disagree on {listed(conflicts)}{cause}"
+    return f"{tail}."
+
+
+def _type(accelerator: Accelerator) -> str:
+    known = clean(accelerator.ray.type or "") or model_name(accelerator)
+    return known or f"{kind_name(accelerator)} of unknown model"
+
+
+def _ray_advice(accelerators: Iterable[Accelerator]) -> str:
+    counts: dict[str, list[Accelerator]] = {}
+    for accelerator in accelerators:
+        counts.setdefault(clean(accelerator.ray.resource or ""), []).append(accelerator)
+    advice = ""
+    for resource, found in counts.items():
+        views = [accelerator.ray.would_register for accelerator in found]
+        usable = sum(accelerator.state != "lost" for accelerator in found)
+        registered = views.count(True)
+        if not resource or None in views or registered == usable:
+            continue
+        step = f": start it with --num-gpus {usable}" if resource == "GPU" else f" {resource}, {usable} can be used"
+        advice += f" Ray would register {registered or 'none'}{step}."
+    return advice

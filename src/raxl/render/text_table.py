@@ -1,0 +1,85 @@
+"""`raxl discover`: the accelerators of each node as a table, and its NICs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+
+from raxl.model.inventory import Inventory
+from raxl.model.node import Node
+from raxl.render.columns import Column, Row, lay_out
+from raxl.render.device_rows import (
+    ACCELERATOR_COLUMNS,
+    ACCELERATOR_FIELDS,
+    NIC_COLUMNS,
+    NIC_FIELDS,
+    accelerator_rows,
+    nic_rows,
+)
+from raxl.render.naming import Names
+from raxl.render.sentence import models_counted, none_found
+from raxl.render.text import Line, Page, parted
+from raxl.render.unknown import ACCELERATORS, NICS, Unknowns, explained
+
+_NODE_FIELDS = frozenset(field.name for field in fields(Node))
+
+
+def discover(
+    inventory: Inventory,
+    width: int,
+    *,
+    expand: bool = False,
+    nics: bool = False,
+    unicode: bool = True,
+) -> list[Line]:
+    """A row for each device, alike ones once unless `expand`; then what is not known, and a sentence."""
+    page = Page(width, unicode)
+    unknowns = [Unknowns(node, Names(node)) for node in inventory.nodes]
+    found = [accelerator for node in inventory.nodes for accelerator in node.accelerators]
+    numbered = len({(device.vendor, device.kind) for device in found}) == 1
+    partitioned = any(device.partitions for device in found)
+    blocks: list[list[Line]] = []
+    if found:
+        rows = [
+            accelerator_rows(node, unknown, numbered, partitioned, expand)
+            for node, unknown in zip(inventory.nodes, unknowns, strict=True)
+        ]
+        columns = (ACCELERATOR_COLUMNS[0]._replace(right=numbered), *ACCELERATOR_COLUMNS[1:])
+        blocks.append(_table(page, columns, inventory.nodes, rows, "no accelerators"))
+    if nics and any(node.nics for node in inventory.nodes):
+        rows = [nic_rows(node, unknown, expand) for node, unknown in zip(inventory.nodes, unknowns, strict=True)]
+        blocks.append(_table(page, NIC_COLUMNS, inventory.nodes, rows, "no NICs"))
+    blocks.append(_reasons(page, inventory.nodes, unknowns, nics, expand))
+    sentence = models_counted(found, len(inventory.nodes)) if found else none_found(inventory.nodes)
+    blocks.append(page.fold(sentence))
+    return parted(blocks)
+
+
+def _table(
+    page: Page, columns: Sequence[Column], nodes: Sequence[Node], rows: Sequence[list[Row]], none: str
+) -> list[Line]:
+    """One heading over all; with several nodes, each node's name over its rows."""
+    titles, *laid = lay_out(page, columns, [row for of_node in rows for row in of_node])
+    if len(nodes) == 1:
+        return [titles, *laid]
+    lines = [titles]
+    for node, of_node in zip(nodes, rows, strict=True):
+        name: Line = [(page.spell(node.name), "bold")]
+        lines.append(page.cut(name if of_node else [*name, (f"  {none}", "dim")]))
+        lines += laid[: len(of_node)]
+        laid = laid[len(of_node) :]
+    return lines
+
+
+def _reasons(page: Page, nodes: Sequence[Node], unknowns: Sequence[Unknowns], nics: bool, expand: bool) -> list[Line]:
+    """Why values of these tables are not known; what stands in neither is left out."""
+    asked = {ACCELERATORS: (*ACCELERATOR_FIELDS, *(["uuid"] if expand else [])), NICS: NIC_FIELDS if nics else ()}
+
+    def is_shown(family: str, field: str) -> bool:
+        return field.partition(".")[0] in asked[family] if family in asked else family not in _NODE_FIELDS
+
+    gaps = []
+    for node, unknown in zip(nodes, unknowns, strict=True):
+        where = f"{node.name}: " if len(nodes) > 1 else ""
+        gaps += [gap._replace(what=where + gap.what) for gap in unknown.gaps(is_shown)]
+    return explained(page, gaps)
