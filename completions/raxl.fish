@@ -1,0 +1,1 @@
+complete --command raxl --no-files --arguments "(env _RAXL_COMPLETE=complete_fish _TYPER_COMPLETE_FISH_ACTION=get-args _TYPER_COMPLETE_ARGS=(commandline -cp) raxl)" --condition "env _RAXL_COMPLETE=complete_fish _TYPER_COMPLETE_FISH_ACTION=is-args _TYPER_COMPLETE_ARGS=(commandline -cp) raxl"

@@ -1,0 +1,76 @@
+"""How a command ends: the exit code, and the one line that tells an error."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any, Sequence
+
+import typer
+
+from raxl.errors import RaxlError
+
+if TYPE_CHECKING:
+    from raxl.model.inventory import Inventory
+
+OK, WRONG, USAGE, INCOMPLETE, INTERRUPTED = 0, 1, 2, 3, 130
+_COMMAND_LINE_ERROR: Any = typer.BadParameter.__mro__[2]
+"""What typer raises for a wrong command line. It carries click inside, and publishes only this class's children."""
+_VITAL = ("model", "memory_bytes", "state")
+"""Of a device that is present, what makes an answer incomplete when it could not be read."""
+_WHOLE = ("node", "pci", "links", "accelerators")
+"""Subjects that concern a node as a whole."""
+
+
+def run(app: typer.Typer, arguments: Sequence[str]) -> int:
+    """Runs the command line; returns its exit code. An error is one line on standard error."""
+    command = typer.main.get_command(app)
+    try:
+        code = command.main(args=list(arguments), prog_name="raxl", standalone_mode=False)
+    except typer.Abort:
+        return INTERRUPTED
+    except _COMMAND_LINE_ERROR as error:
+        where = getattr(getattr(error, "ctx", None), "command_path", "raxl")
+        return _told(f"{_one_line(error.format_message())} Try {where} --help", USAGE)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+    except RaxlError as error:
+        if "--debug" in arguments:
+            raise
+        return _told(_one_line(str(error)), error.exit_code)
+    return code if isinstance(code, int) else OK
+
+
+def _told(line: str, code: int) -> int:
+    sys.stderr.write(f"raxl: error: {line}\n")
+    return code
+
+
+def _one_line(text: str) -> str:
+    from raxl.model.printable import clean
+
+    return " ".join(clean(text).split())
+
+
+def of_inventory(inventory: Inventory) -> int:
+    """INCOMPLETE when something that is present could not be read, and that matters; else OK.
+
+    A node, its PCI tree, or a present device's model, memory, state or link classes matter; a source that cannot say
+    (`not-asked`, `not-supported`) or a value that does not apply does not.
+    """
+    from raxl.model.problem import UNREAD
+
+    for node in inventory.nodes:
+        for problem in node.problems:
+            name, _, field = problem.subject.rpartition(".")
+            vital = problem.subject in _WHOLE or (field in _VITAL and not name.startswith(("nics", "numa_nodes")))
+            if problem.reason in UNREAD and vital and not _is_nic(name, node.nics):
+                return INCOMPLETE
+    return OK
+
+
+def _is_nic(name: str, nics: Sequence[object]) -> bool:
+    return any(getattr(nic, "id", None) == name for nic in nics)

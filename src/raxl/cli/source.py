@@ -1,0 +1,95 @@
+"""Where the facts come from: the flags that every reading command shares, and what they read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple, Optional
+
+import typer
+
+if TYPE_CHECKING:
+    from raxl.host.record import Recording
+    from raxl.model.inventory import Inventory
+
+From = Annotated[
+    Optional[list[str]],
+    typer.Option(
+        "--from",
+        metavar="PATH",
+        help="Read recorded facts instead of this machine: a snapshot, a sysfs tree or a tar of one, or another tool's "
+        "output. Repeatable; - is standard input.",
+        rich_help_panel="Source",
+    ),
+]
+AsNode = Annotated[
+    Optional[str],
+    typer.Option("--as-node", metavar="NAME", help="All --from files describe one machine.", rich_help_panel="Source"),
+]
+Record = Annotated[
+    Optional[Path],
+    typer.Option(
+        "--record",
+        metavar="FILE",
+        help="Also write the snapshot of exactly what this run read.",
+        rich_help_panel="Source",
+    ),
+]
+Timeout = Annotated[
+    float,
+    typer.Option("--timeout", metavar="SECONDS", min=0.1, help="The whole budget of a node.", rich_help_panel="Source"),
+]
+Output = Annotated[
+    Optional[Path],
+    typer.Option("--output", metavar="FILE", help="Write there, atomically, instead of standard output."),
+]
+
+
+class Source(NamedTuple):
+    """The flags, as given."""
+
+    paths: tuple[str, ...] = ()
+    as_node: str | None = None
+    record: Path | None = None
+    timeout: float = 20.0
+
+
+def recordings(source: Source) -> list[Recording]:
+    """The recordings that the flags name: this machine's where they name none."""
+    if source.paths:
+        from raxl.collect import inputs
+
+        return inputs.opened(source.paths, source.as_node)
+    from raxl.collect import live
+
+    with live.asker(source.timeout) as begun:
+        from raxl.collect import assemble, machines  # noqa: F401  # loaded while the machine answers
+
+        return machines.together([live.recorded(begun)], source.as_node)
+
+
+def keep(source: Source, read: list[Recording]) -> None:
+    """Writes what was read, where `--record` says so."""
+    if source.record is not None:
+        from raxl.collect import keeping
+
+        keeping.write(read, source.record)
+
+
+def read_through(recording: Recording) -> None:
+    """Has a recording that reads only what it is asked (a sysfs tree) asked everything that a snapshot holds."""
+    from raxl.host.child import asking_half
+    from raxl.host.replay import ReplayHost
+    from raxl.plugins import registry
+
+    for task in registry.ask_tasks():
+        asking_half(task)(ReplayHost(recording))
+
+
+def inventory(source: Source) -> Inventory:
+    """What the flags name, read and assembled; recorded where `--record` says so."""
+    from raxl.collect import assemble
+
+    read = recordings(source)
+    result = assemble.inventory(read)
+    keep(source, read)
+    return result

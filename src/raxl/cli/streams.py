@@ -1,0 +1,126 @@
+"""Where results go: standard output as it is, a file, or nowhere because nobody reads on."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from raxl.model.printable import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from raxl.render.text import Line
+
+WIDTH = 100
+"""Columns where there is neither a terminal nor COLUMNS."""
+SHOWN = "├└│─×·–…→↔’"
+"""What an encoding has to know so that text may be more than ASCII."""
+_ASCII_LOCALES = ("C", "POSIX")
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text and text.isascii() and text.isdigit() and int(text) else None
+
+
+@dataclass(frozen=True)
+class Streams:
+    """The two streams of a command, and what text on standard output may look like."""
+
+    stdout: TextIO = field(default_factory=lambda: sys.stdout)
+    stderr: TextIO = field(default_factory=lambda: sys.stderr)
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether a person looks at standard output."""
+        try:
+            return self.stdout.isatty()
+        except ValueError:  # closed
+            return False
+
+    @property
+    def width(self) -> int:
+        """The terminal's columns; elsewhere those of COLUMNS, else 100."""
+        columns = 0
+        if self.is_terminal:
+            with contextlib.suppress(OSError, ValueError):
+                columns = os.get_terminal_size(self.stdout.fileno()).columns
+        return columns or _number(os.environ.get("COLUMNS")) or WIDTH
+
+    @property
+    def colour(self) -> bool:
+        """Whether colours may be written: https://no-color.org"""
+        return self.is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+    @property
+    def unicode(self) -> bool:
+        """Whether box lines and the like can be shown; a locale that says C or POSIX cannot."""
+        named = next((name for key in ("LC_ALL", "LC_CTYPE", "LANG") if (name := os.environ.get(key))), "")
+        if named in _ASCII_LOCALES:
+            return False
+        try:
+            SHOWN.encode(self.stdout.encoding or "ascii")
+        except (UnicodeEncodeError, LookupError):
+            return False
+        return True
+
+    def print(self, lines: Sequence[Line], output: Path | None = None) -> None:
+        """Writes rendered lines: in colour where a person looks, plain into a file."""
+        from raxl.render.text import to_text
+
+        self.write(to_text(lines, self.colour and output is None), output)
+
+    def write_bytes(self, content: bytes) -> None:
+        """Writes binary content to standard output."""
+        self.stdout.buffer.write(content)
+        self.stdout.flush()
+
+    def note(self, line: str) -> None:
+        """Writes a line for a person to standard error."""
+        self.stderr.write(clean(line) + "\n")
+
+    def write(self, text: str, output: Path | None = None) -> None:
+        """Writes a result to standard output, or to a file: all of it or nothing, mode 0600, through no symbolic link.
+
+        A reader that has gone (`raxl topo | head`) is no error. Raises OSError where the file cannot be written.
+        """
+        if output is None:
+            self._print(text)
+        else:
+            _write(output, text)
+
+    def _print(self, text: str) -> None:
+        encoding = self.stdout.encoding or "utf-8"
+        try:
+            self.stdout.write(text.encode(encoding, "replace").decode(encoding))
+            self.stdout.flush()
+        except BrokenPipeError:
+            # Else the interpreter flushes once more at exit, and complains.
+            with contextlib.suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), self.stdout.fileno())
+
+
+def _write(output: Path, text: str) -> None:
+    content = text.encode("utf-8", "replace")
+    if os.path.lexists(output) and not stat.S_ISREG(output.lstat().st_mode):
+        # A device or a pipe is written to, and must not be replaced; a link is refused.
+        with os.fdopen(os.open(output, os.O_WRONLY | os.O_NOFOLLOW), "wb") as file:
+            file.write(content)
+        return
+    # mkstemp opens with O_EXCL, O_NOFOLLOW and mode 0600, under a name that nobody can foresee.
+    handle, name = tempfile.mkstemp(prefix=".raxl-", dir=output.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(handle)
+        Path(name).replace(output)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,77 @@
+"""`raxl topo`."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from raxl.cli import outcome, source
+
+if TYPE_CHECKING:
+    from raxl.cli.streams import Streams
+
+
+class View(str, Enum):
+    """What the text shows."""
+
+    tree = "tree"
+    matrix = "matrix"
+
+
+class Format(str, Enum):
+    """How it is written."""
+
+    text = "text"
+    json = "json"
+
+
+class Options(NamedTuple):
+    """The flags of `raxl topo`."""
+
+    source: source.Source
+    view: View = View.tree
+    expand: bool = False
+    format: Format = Format.text
+    output: Path | None = None
+
+
+def command(
+    view: Annotated[
+        View, typer.Option("--view", help="A tree of the node, or the matrix of link classes.")
+    ] = View.tree,
+    expand: Annotated[bool, typer.Option("--expand", help="Show each device, also where many are alike.")] = False,
+    format_: Annotated[Format, typer.Option("--format", help="How the result is written.")] = Format.text,
+    output: source.Output = None,
+    from_: source.From = None,
+    as_node: source.AsNode = None,
+    record: source.Record = None,
+    timeout: source.Timeout = 20.0,
+) -> None:
+    """Show how accelerators, CPUs and NICs are joined."""
+    from raxl.cli.streams import Streams
+
+    chosen = source.Source(tuple(from_ or ()), as_node, record, timeout)
+    raise typer.Exit(run(Options(chosen, view, expand, format_, output), Streams()))
+
+
+def run(options: Options, streams: Streams) -> int:
+    """Reads, renders, and returns the exit code."""
+    inventory = source.inventory(options.source)
+    if options.format is Format.json:
+        from raxl.model import codec
+
+        streams.write(codec.encode(inventory), options.output)
+        return outcome.of_inventory(inventory)
+    if options.view is View.matrix:
+        from raxl.render import text_matrix
+
+        lines = text_matrix.matrix(inventory, streams.width, unicode=streams.unicode)
+    else:
+        from raxl.render import text_tree
+
+        lines = text_tree.tree(inventory, streams.width, expand=options.expand, unicode=streams.unicode)
+    streams.print(lines, options.output)
+    return outcome.of_inventory(inventory)
