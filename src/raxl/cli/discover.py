@@ -58,7 +58,9 @@ def run(options: Options, streams: Streams) -> int:
     from raxl.topology import expectation
 
     expected = [expectation.parse(text) for text in options.expect]
-    inventory = source.inventory(options.source)
+    inventory = source.inventory(
+        options.source, "raxl.model.codec" if options.format is Format.json else "raxl.render.text_table"
+    )
     if options.format is Format.json:
         from raxl.model import codec
 

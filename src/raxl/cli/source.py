@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple, Optional
 
@@ -53,8 +54,11 @@ class Source(NamedTuple):
     timeout: float = 20.0
 
 
-def recordings(source: Source) -> list[Recording]:
-    """The recordings that the flags name: this machine's where they name none."""
+def recordings(source: Source, *needed: str) -> list[Recording]:
+    """The recordings that the flags name: this machine's where they name none.
+
+    `needed` names modules that the command will need: they are loaded while the machine answers.
+    """
     if source.paths:
         from raxl.collect import inputs
 
@@ -62,7 +66,9 @@ def recordings(source: Source) -> list[Recording]:
     from raxl.collect import live
 
     with live.asker(source.timeout) as begun:
-        from raxl.collect import assemble, machines  # noqa: F401  # loaded while the machine answers
+        for module in needed:
+            import_module(module)
+        from raxl.collect import machines
 
         return machines.together([live.recorded(begun)], source.as_node)
 
@@ -85,11 +91,11 @@ def read_through(recording: Recording) -> None:
         asking_half(task)(ReplayHost(recording))
 
 
-def inventory(source: Source) -> Inventory:
+def inventory(source: Source, renderer: str) -> Inventory:
     """What the flags name, read and assembled; recorded where `--record` says so."""
+    read = recordings(source, "raxl.collect.assemble", renderer)
     from raxl.collect import assemble
 
-    read = recordings(source)
     result = assemble.inventory(read)
     keep(source, read)
     return result

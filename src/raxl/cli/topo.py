@@ -57,9 +57,15 @@ def command(
     raise typer.Exit(run(Options(chosen, view, expand, format_, output), Streams()))
 
 
+def _renderer(options: Options) -> str:
+    if options.format is Format.json:
+        return "raxl.model.codec"
+    return f"raxl.render.text_{options.view.value}"
+
+
 def run(options: Options, streams: Streams) -> int:
     """Reads, renders, and returns the exit code."""
-    inventory = source.inventory(options.source)
+    inventory = source.inventory(options.source, _renderer(options))
     if options.format is Format.json:
         from raxl.model import codec
 

@@ -234,10 +234,6 @@ def _listing_problems(bus: _Bus) -> list[Problem]:
 def _explained(result: Node, devices: Sequence[merge.Merged], recording: Recording) -> Node:
     silences = {device.accelerator.id: device.silent for device in devices}
     told = recording.unasked.reason or NOT_ASKED
-    kernel = any(question.kind == "names" for question in recording.answers)
-    default = (
-        Silence(NOT_SUPPORTED, "nothing that raxl read says it")
-        if kernel
-        else Silence(told, "what was given does not say it")
-    )
+    nobody = Silence(NOT_SUPPORTED, "nothing that raxl read says it")
+    default = nobody if recording.recorded_by else Silence(told, "what was given does not say it")
     return replace(result, problems=(*result.problems, *unknown.problems(result, silences, default)))

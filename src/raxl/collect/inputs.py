@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Iterable, Sequence
 
-from raxl.collect import live, machines
+from raxl.collect import clock, machines
 from raxl.errors import CannotStart, TooLarge, UnknownForm, UnreadableInput
 from raxl.host import Answer, CommandOutput, Question, allowed, archive, snapshot
 from raxl.host.record import Recording
@@ -46,7 +46,7 @@ def _empty(path: str) -> Recording:
     return Recording(
         name="standard input" if path == STANDARD_INPUT else name,
         source=path,
-        created=live.now(),
+        created=clock.now(),
         unasked=Answer(None, "not-asked", "what was given does not say it"),
     )
 

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import os
-from datetime import datetime, timezone
 
 from raxl import __version__
+from raxl.collect import clock
 from raxl.host.asker import Asker
 from raxl.host.record import Recording
 from raxl.plugins import registry
 
 ROOT_VARIABLE = "RAXL_HOST_ROOT"
 """Where the host's file system is mounted, for a raxl that runs in a container beside it."""
-
-
-def now() -> str:
-    """The present in UTC, ISO 8601, to the second."""
-    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def asker(budget_seconds: float) -> Asker:
@@ -30,5 +25,5 @@ def asker(budget_seconds: float) -> Asker:
 def recorded(begun: Asker) -> Recording:
     """Everything that it asked."""
     recording = begun.record()
-    recording.source, recording.created, recording.recorded_by = "local", now(), __version__
+    recording.source, recording.created, recording.recorded_by = "local", clock.now(), __version__
     return recording

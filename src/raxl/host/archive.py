@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import io
-import posixpath
-import tarfile
-from typing import Any, Iterator, NamedTuple
+from typing import TYPE_CHECKING, Any, Iterator, NamedTuple
 
 from raxl.errors import TooLarge, UnreadableInput
+
+if TYPE_CHECKING:
+    import tarfile
 
 LARGEST = 512 << 20
 MOST_ENTRIES = 200_000
 KEPT = 1 << 20
 """Of each file so much is kept: no kernel file is longer, and a log is read elsewhere."""
+_DAMAGE = (EOFError, OSError, ValueError, OverflowError, LookupError)
+"""What Python's readers raise on damaged archives, beside their own errors."""
 _MAGICS = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00")
 
 
@@ -37,6 +39,10 @@ def entries(file: Any, name: str) -> Iterator[Entry]:
 
     Raises `TooLarge` over the limits, `UnreadableInput` for an archive that is damaged or cut off.
     """
+    import lzma
+    import tarfile
+    import zlib
+
     total = count = 0
     try:
         with tarfile.open(fileobj=file, mode="r:*", errorlevel=1) as archive:
@@ -50,18 +56,8 @@ def entries(file: Any, name: str) -> Iterator[Entry]:
                 entry = _entry(archive, member)
                 if entry is not None:
                     yield entry
-    except (tarfile.TarError, EOFError, OSError, ValueError, OverflowError, LookupError, _lzma_error()) as error:
+    except (*_DAMAGE, tarfile.TarError, lzma.LZMAError, zlib.error) as error:
         raise UnreadableInput(f"{name} is damaged or cut off", f"{type(error).__name__}: {error}"[:200]) from error
-    except Exception as error:
-        if type(error).__module__ != "zlib":
-            raise
-        raise UnreadableInput(f"{name} is damaged or cut off", f"zlib: {error}") from error
-
-
-def _lzma_error() -> type[Exception]:
-    import lzma
-
-    return lzma.LZMAError
 
 
 def _entry(archive: tarfile.TarFile, member: tarfile.TarInfo) -> Entry | None:
@@ -84,12 +80,14 @@ def _entry(archive: tarfile.TarFile, member: tarfile.TarInfo) -> Entry | None:
 def inside(path: str) -> str | None:
     """The path without leading slashes and `.`; None when it climbs out."""
     parts = [part for part in path.split("/") if part not in ("", ".")]
-    return None if ".." in parts else posixpath.join("", *parts)
+    return None if ".." in parts else "/".join(parts)
 
 
 def write(members: Iterator[tuple[str, bytes]], file: Any) -> None:
     """Writes a `.tar.gz` whose bytes depend on its members alone: no times, no owners."""
     import gzip
+    import io
+    import tarfile
 
     with gzip.GzipFile(fileobj=file, mode="wb", mtime=0, filename="") as packed:
         with tarfile.open(fileobj=packed, mode="w", format=tarfile.GNU_FORMAT) as archive:

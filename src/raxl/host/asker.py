@@ -73,6 +73,8 @@ class Asker:
 
     def __exit__(self, *_: object) -> None:
         self._leave()
+        if self._stream is not None:
+            os.close(self._stream)
 
     def record(self) -> Recording:
         """Everything that the tasks asked. What they did not come to within the budget is `timed-out`."""

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-import socket
 import stat
-import subprocess
 import time
 from typing import Any, Callable, Dict, Sequence
 
@@ -59,7 +57,7 @@ class LiveHost:
         try:
             descriptor = os.open(self._inside(path), os.O_RDONLY | os.O_CLOEXEC)
             try:
-                content = _read(descriptor, TEXT_LIMIT)
+                content = read(descriptor, TEXT_LIMIT)
             finally:
                 os.close(descriptor)
         except OSError as error:
@@ -83,6 +81,8 @@ class LiveHost:
         return Answer(target[len(self._root) :] or "/")
 
     def command(self, arguments: Sequence[str]) -> Answer:
+        import subprocess
+
         program = _trusted(arguments[0])
         if program is None:
             return Answer(None, "not-installed", f"{arguments[0]} is in none of the trusted folders")
@@ -109,7 +109,7 @@ class LiveHost:
         return Answer(None, "not-asked", f"a machine has no {form}")
 
 
-def _read(descriptor: int, limit: int) -> bytes:
+def read(descriptor: int, limit: int) -> bytes:
     """Up to `limit` bytes. A kernel file gives one page a read, so one read is not enough."""
     parts, size = [], 0
     while size < limit:
@@ -179,7 +179,7 @@ def _limits() -> dict[str, list[int]]:
 
 _PROCESS_QUESTIONS: Dict[str, Callable[[], Any]] = {
     "uname": _uname,
-    "hostname": lambda: socket.gethostname(),
+    "hostname": lambda: os.uname().nodename,
     "limits": _limits,
     "environment": lambda: allowed.environment(os.environ),
     "root": lambda: os.geteuid() == 0,

@@ -12,7 +12,7 @@ from typing import Iterable, NamedTuple, Protocol
 
 from raxl.host import Answer, Question, allowed
 from raxl.host.archive import KEPT, Entry
-from raxl.host.live import refusal
+from raxl.host.live import read, refusal
 from raxl.host.record import Recording
 
 MOST_LINKS = 40
@@ -63,8 +63,10 @@ class FolderTree:
 
     def content(self, path: str) -> bytes:
         descriptor = os.open(self._path(path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(descriptor, "rb") as file:
-            return file.read(KEPT)
+        try:
+            return read(descriptor, KEPT)
+        finally:
+            os.close(descriptor)
 
     def names(self, path: str) -> list[str]:
         return os.listdir(self._path(path))
