@@ -13,6 +13,9 @@ from raxl.render.proximity import Nearest, nearest_nics
 from raxl.render.text import Style
 from raxl.render.unknown import Unknowns
 
+_OFF_THE_CPU = PCIE_CLASSES[:3]
+"""Classes within one host bridge: a NIC that near is an accelerator's own, or one that it shares."""
+
 
 def nic_facts(node: Node, names: Names) -> list[Fact]:
     """`each GPU has its own NIC at PIX`; what differs is told by accelerator."""
@@ -23,7 +26,7 @@ def nic_facts(node: Node, names: Names) -> list[Fact]:
     name = next(iter(kinds)) if len(kinds) == 1 else "device"
     uses: dict[str, int] = {}
     for found in near.values():
-        for id in found.ids:
+        for id in found.ids if found.link_class in _OFF_THE_CPU else ():
             uses[id] = uses.get(id, 0) + 1
     told: dict[str, list[str]] = {}
     for accelerator in node.accelerators:
@@ -66,7 +69,7 @@ def faults(node: Node, names: Names, unknowns: Unknowns) -> list[tuple[Fact, Sty
 def _nearest(near: Nearest | None, uses: dict[str, int]) -> str:
     if near is None:
         return "no NIC at a known distance"
-    if near.link_class not in PCIE_CLASSES[:3]:
+    if near.link_class not in _OFF_THE_CPU:
         return f"no NIC nearer than {near.link_class}"
     count = len(near.ids)
     if any(uses[id] > 1 for id in near.ids):

@@ -20,6 +20,7 @@ INAPPLICABLE = "–"
 ACCELERATORS, NICS, SWITCHES, LINKS = "accelerators", "nics", "switches", "links"
 
 _MOST_LINES = 6
+_REGISTER = "ray.would_register"
 _WORDS = {
     "memory_bytes": "memory",
     "uuid": "UUID",
@@ -31,6 +32,7 @@ _WORDS = {
     "pcie_root": "host bridge",
     "speed_bits_per_second": "speed",
     "ray": "Ray’s view",
+    _REGISTER: "what Ray would register",
     "os": "operating system",
     "cpu": "processors",
     "cpu.model": "processor model",
@@ -65,7 +67,8 @@ class _Placed(NamedTuple):
 
     @property
     def is_unasked_of_node(self) -> bool:
-        of_devices = self.family in (ACCELERATORS, NICS, SWITCHES, LINKS)
+        """Whether nobody asked it of the node; what Ray would register is asked of a node too."""
+        of_devices = self.family in (ACCELERATORS, NICS, SWITCHES, LINKS) and self.field != _REGISTER
         return self.problem.reason == NOT_ASKED and not of_devices
 
 

@@ -1,0 +1,47 @@
+# The two commands of the README are `make topo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+DEBIAN := hwloc
+
+.PHONY: topo test lint generated completions bench clean
+
+topo: $(VENV)/.installed
+	@$(BIN)/raxl topo
+
+test: $(VENV)/.installed-dev $(VENV)/.debian
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+# Writes what is made by a command; the tests hold that it is up to date.
+generated completions: $(VENV)/.installed-dev
+	$(BIN)/python -m raxl.cli.completions completions
+
+bench: $(VENV)/.installed-dev $(VENV)/.debian
+	$(BIN)/python benchmarks/startup.py
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: $(VENV)/bin/python pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/bin/python pyproject.toml requirements-dev.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-dev.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -e .
+	@touch $@ $(VENV)/.installed
+
+# Debian packages where this user may install them; what stays missing is skipped by the tests, and said.
+$(VENV)/.debian: $(VENV)/bin/python
+	@command -v lstopo-no-graphics >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+	  && apt-get update --quiet=2 && apt-get install --quiet=2 --yes --no-install-recommends $(DEBIAN); } \
+	  || echo "not installed: $(DEBIAN) (apt-get install $(DEBIAN))"
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

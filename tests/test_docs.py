@@ -1,0 +1,84 @@
+"""What is written about raxl is true: the README's commands and outputs, the completions, the tables of plug-ins."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import tomllib
+import typer
+
+from raxl.cli import completions
+from raxl.cli.app import app
+from raxl.model import codec
+from raxl.plugins import registry
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+COMMANDS = sorted(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("shell", completions.FILES)
+def test_completions_are_those_that_the_command_writes(shell: str) -> None:
+    assert (ROOT / "completions" / completions.FILES[shell]).read_text() == completions.script(shell)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completions_are_read_by_their_shell(shell: str) -> None:
+    if not shutil.which(shell):
+        if shell == "bash":
+            pytest.fail("bash is missing")
+        return
+    subprocess.run([shell, "-n", str(ROOT / "completions" / completions.FILES[shell])], check=True)
+
+
+def test_bash_completes_a_command(tmp_path: Path) -> None:
+    script = ROOT / "completions" / completions.FILES["bash"]
+    program = f'source {script}; PATH={Path(sys.executable).parent}:$PATH; COMP_WORDS=(raxl disc); COMP_CWORD=1; _raxl_completion raxl; echo "${{COMPREPLY[@]}}"'
+    done = subprocess.run(["bash", "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["discover"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_is_in_the_readme_and_has_help(command: str) -> None:
+    assert f"raxl {command}" in README
+    done = subprocess.run([sys.executable, "-m", "raxl", command, "--help"], capture_output=True, text=True, check=True)
+    assert len(done.stdout.splitlines()) > 5
+
+
+def test_every_command_of_the_readme_exists() -> None:
+    for block in re.findall(r"^```(?:sh|console)\n(.*?)^```", README, re.MULTILINE | re.DOTALL):
+        for command in re.findall(r"\braxl ([a-z][a-z-]+)", block):
+            assert command in COMMANDS, command
+
+
+def test_built_in_plug_ins_are_the_entry_points_of_the_package() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["entry-points"]["raxl.accelerators"] == registry.BUILT_IN
+
+
+def test_each_schema_is_printed_and_is_one() -> None:
+    import jsonschema
+
+    for kind in codec.KINDS:
+        done = subprocess.run(
+            [sys.executable, "-m", "raxl", "schema", kind], capture_output=True, text=True, check=True
+        )
+        jsonschema.Draft202012Validator.check_schema(json.loads(done.stdout))
+
+
+def test_the_wheel_carries_completions(tmp_path: Path) -> None:
+    from hatchling.builders.wheel import WheelBuilder
+
+    wheel = next(WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"]))
+    names = subprocess.run(
+        [sys.executable, "-m", "zipfile", "-l", wheel], capture_output=True, text=True, check=True
+    ).stdout
+    for name in completions.FILES.values():
+        assert f"raxl/completions/{name}" in names
+    assert "raxl/model/node.py" in names
