@@ -2,8 +2,8 @@
 
     python benchmarks/startup.py [--runs N] [--trees DIR]
 
-`--trees` names a folder with hwloc's gathered trees (`*.tar.bz2`); without it RAXL_CORPUS/hwloc-sysfs. Prints a line for
-each measure with its bound, and exits 1 when one is exceeded.
+`--trees` names a folder with hwloc's gathered trees (`*.tar.bz2`); without it RAXL_CORPUS/hwloc-sysfs. Prints a line
+for each measure with its bound, and exits 1 when one is exceeded.
 """
 
 from __future__ import annotations

@@ -39,7 +39,10 @@ def test_completions_are_read_by_their_shell(shell: str) -> None:
 
 def test_bash_completes_a_command(tmp_path: Path) -> None:
     script = ROOT / "completions" / completions.FILES["bash"]
-    program = f'source {script}; PATH={Path(sys.executable).parent}:$PATH; COMP_WORDS=(raxl disc); COMP_CWORD=1; _raxl_completion raxl; echo "${{COMPREPLY[@]}}"'
+    program = (
+        f"source {script}; PATH={Path(sys.executable).parent}:$PATH; COMP_WORDS=(raxl disc); COMP_CWORD=1; "
+        '_raxl_completion raxl; echo "${COMPREPLY[@]}"'
+    )
     done = subprocess.run(["bash", "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["discover"]
 

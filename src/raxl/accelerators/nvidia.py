@@ -21,6 +21,7 @@ VISIBLE = "CUDA_VISIBLE_DEVICES"
 GPUS = "/proc/driver/nvidia/gpus"
 CAPABILITIES = "/proc/driver/nvidia/capabilities"
 QUERY, MATRIX = " ".join(nvidia_smi_xml.COMMAND), " ".join(nvidia_smi_topo.COMMAND)
+_OF_DRIVER = ("uuid", "serial", "memory_bytes", "index", "architecture", "ray.type", "state", "fabric")
 NO_DOMAIN = "00000000-0000-0000-0000-000000000000"
 """What one HGX machine reports as its cluster UUID: it belongs to no multi-node NVLink domain."""
 
@@ -189,7 +190,7 @@ def _silence(query: Answer, log: nvidia_smi_xml.Log | None) -> Silence:
 
 def _from_bus(function: PciFunction, silence: Silence) -> Claim:
     model = MODELS.get(function.device_id or "")
-    silent = dict.fromkeys(("uuid", "serial", "memory_bytes", "index", "architecture", "ray.type", "state"), silence)
+    silent = dict.fromkeys(_OF_DRIVER, silence)
     if model is None:
         silent["model"] = silence
     if function.driver not in (None, "nvidia"):
@@ -276,7 +277,11 @@ def _from_query(index: int, gpu: nvidia_smi_xml.Gpu) -> Claim:
             )
             if value is not None
         },
-        silent={**dict.fromkeys(missing, Silence(NOT_SUPPORTED, "nvidia-smi does not say", QUERY)), **failed},
+        silent={
+            **dict.fromkeys(missing, Silence(NOT_SUPPORTED, "nvidia-smi does not say", QUERY)),
+            "fabric": Silence(NOT_APPLICABLE, "nvidia-smi names no fabric", QUERY),
+            **failed,
+        },
     )
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import stat
 import sys
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -88,12 +86,14 @@ class Streams:
     def write(self, text: str, output: Path | None = None) -> None:
         """Writes a result to standard output, or to a file: all of it or nothing, mode 0600, through no symbolic link.
 
-        A reader that has gone (`raxl topo | head`) is no error. Raises OSError where the file cannot be written.
+        A reader that has gone (`raxl topo | head`) is no error. Raises CannotStart where the file cannot be written.
         """
         if output is None:
             self._print(text)
         else:
-            _write(output, text)
+            from raxl.collect import keeping
+
+            keeping.save(text.encode("utf-8", "replace"), output)
 
     def _print(self, text: str) -> None:
         encoding = self.stdout.encoding or "utf-8"
@@ -104,23 +104,3 @@ class Streams:
             # Else the interpreter flushes once more at exit, and complains.
             with contextlib.suppress(OSError, ValueError):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), self.stdout.fileno())
-
-
-def _write(output: Path, text: str) -> None:
-    content = text.encode("utf-8", "replace")
-    if os.path.lexists(output) and not stat.S_ISREG(output.lstat().st_mode):
-        # A device or a pipe is written to, and must not be replaced; a link is refused.
-        with os.fdopen(os.open(output, os.O_WRONLY | os.O_NOFOLLOW), "wb") as file:
-            file.write(content)
-        return
-    # mkstemp opens with O_EXCL, O_NOFOLLOW and mode 0600, under a name that nobody can foresee.
-    handle, name = tempfile.mkstemp(prefix=".raxl-", dir=output.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(handle)
-        Path(name).replace(output)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

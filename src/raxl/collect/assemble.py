@@ -226,13 +226,16 @@ def _listing_problems(bus: _Bus) -> list[Problem]:
         return []
     return [
         Problem(
-            "pci", listing.reason or NOT_ASKED, listing.message or "the PCI tree could not be listed", (pci.FOLDER,)
+            "pci_tree",
+            listing.reason or NOT_ASKED,
+            listing.message or "the PCI tree could not be listed",
+            (pci.FOLDER,),
         )
     ]
 
 
 def _explained(result: Node, devices: Sequence[merge.Merged], recording: Recording) -> Node:
-    silences = {device.accelerator.id: device.silent for device in devices}
+    silences = {**unknown.of_adapters(result.nics), **{one.accelerator.id: one.silent for one in devices}}
     told = recording.unasked.reason or NOT_ASKED
     nobody = Silence(NOT_SUPPORTED, "nothing that raxl read says it")
     default = nobody if recording.recorded_by else Silence(told, "what was given does not say it")

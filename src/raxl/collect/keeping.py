@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import stat
 import tempfile
 from pathlib import Path
 from typing import Sequence
@@ -26,15 +27,26 @@ def write(recordings: Sequence[Recording], path: Path, redacted: bool = False) -
 
 
 def save(content: bytes, path: Path) -> None:
-    """Writes a file of mode 0600 beside its place and moves it there."""
+    """Writes a file: all of it or nothing, mode 0600, never through a symbolic link. A device or a pipe is written to."""
     try:
-        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
+        if os.path.lexists(path) and not stat.S_ISREG(path.lstat().st_mode):
+            with os.fdopen(os.open(path, os.O_WRONLY | os.O_NOFOLLOW), "wb") as file:
                 file.write(content)
-            os.replace(name, path)
-        except BaseException:
-            os.unlink(name)
-            raise
+        else:
+            _replace(content, path)
     except OSError as error:
         raise CannotStart(f"{path} cannot be written", error.strerror or str(error)) from error
+
+
+def _replace(content: bytes, path: Path) -> None:
+    # mkstemp opens with O_EXCL, O_NOFOLLOW and mode 0600, under a name that nobody can foresee.
+    descriptor, name = tempfile.mkstemp(prefix=".raxl-", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(descriptor)
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise

@@ -9,7 +9,7 @@ from raxl.model.accelerator import Accelerator
 from raxl.model.link import Link
 from raxl.model.nic import Nic
 from raxl.model.node import Node
-from raxl.model.problem import NOT_ASKED, Problem
+from raxl.model.problem import NOT_APPLICABLE, NOT_ASKED, NOT_SUPPORTED, Problem
 from raxl.model.report import Silence
 
 ACCELERATOR_FIELDS = (
@@ -50,9 +50,23 @@ NODE_FIELDS = (
 NEVER = {
     "ray.would_register": Silence(NOT_ASKED, "Ray's own detection is not computed"),
     "placement": Silence(NOT_ASKED, "no platform was asked"),
-    "role": Silence("not-supported", "speed and place do not tell what it is for"),
+    "role": Silence(NOT_SUPPORTED, "speed and place do not tell what it is for"),
 }
 """Fields that have one reason everywhere."""
+
+
+_NO_NETDEV = Silence(NOT_APPLICABLE, "it has no network device here")
+_NO_ROLE = Silence(NOT_APPLICABLE, "roles are told among RDMA adapters, and this node has none")
+
+
+def of_adapters(nics: Sequence[Nic]) -> dict[str, dict[str, Silence]]:
+    """Why adapters that the kernel was asked about lack a network device or a role."""
+    rdma = any(nic.kind not in (None, "ethernet") for nic in nics)
+    silences: dict[str, dict[str, Silence]] = {}
+    for nic in nics:
+        if "sysfs" in nic.evidence:
+            silences[nic.id] = {"netdev": _NO_NETDEV, **({} if rdma else {"role": _NO_ROLE})}
+    return silences
 
 
 def value(record: Any, path: str) -> Any:
@@ -121,7 +135,7 @@ def _of_links(links: Sequence[Link], default: Silence) -> Iterable[Problem]:
             yield Problem("links", default.reason, message)
         else:
             message = f"{count} {kind.upper()} {'pairs' if count > 1 else 'pair'}: the count of links is not told"
-            yield Problem("links.count", NOT_ASKED if default.reason == NOT_ASKED else "not-supported", message)
+            yield Problem("links.count", NOT_ASKED if default.reason == NOT_ASKED else NOT_SUPPORTED, message)
 
 
 def _problem(subject: str, silence: Silence) -> Problem:

@@ -47,7 +47,7 @@ def pci_tree(topology: Topology) -> tuple[PciTree, tuple[Problem, ...]]:
         first = found.setdefault(function.address, function)
         if first != function:
             message = f"two different PCI functions have the address {function.address}"
-            problems.append(Problem("pci", DISAGREEMENT, message, (FORM,)))
+            problems.append(Problem("pci_tree", DISAGREEMENT, message, (FORM,)))
             if _is_device(function) and not _is_device(first):
                 found[function.address] = function
     return PciTree(found, by_object), tuple(problems)

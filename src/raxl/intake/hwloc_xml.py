@@ -22,7 +22,7 @@ def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:
     topology = hwloc_objects.topology(root) if root is not None else None
     if topology is None:
         why = error or "it has no topology element"
-        return Foreign(FORM), (Problem("pci", FAILED, f"the hwloc XML cannot be read: {why}", (FORM,)),)
+        return Foreign(FORM), (Problem("pci_tree", FAILED, f"the hwloc XML cannot be read: {why}", (FORM,)),)
     cut = () if error is None else (_cut(error),)
     tree, contradictions = hwloc_pci.pci_tree(topology)
     matrices, misfits = hwloc_matrix.matrices(topology)
@@ -42,4 +42,4 @@ def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:
 
 
 def _cut(error: str) -> Problem:
-    return Problem("pci", FAILED, f"the hwloc XML ends early ({error}): what stands before is read", (FORM,))
+    return Problem("pci_tree", FAILED, f"the hwloc XML ends early ({error}): what stands before is read", (FORM,))

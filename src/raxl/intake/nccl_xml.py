@@ -44,7 +44,7 @@ def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:
     system = root if root is None or root.tag == "system" else root.find(".//system")
     if system is None:
         why = error or "it has no system element"
-        return Foreign(FORM), (Problem("pci", FAILED, f"the NCCL topology cannot be read: {why}", (FORM,)),)
+        return Foreign(FORM), (Problem("pci_tree", FAILED, f"the NCCL topology cannot be read: {why}", (FORM,)),)
     places, others = nccl_tree.places(system)
     found = [thing for place in places for thing in nccl_tree.walk(place)]
     devices, doubles = _distinct([thing for thing in found if isinstance(thing, Device)])
@@ -66,10 +66,10 @@ def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:
 def _state(error: str | None, others: int) -> Iterator[Problem]:
     if error is not None:
         message = f"the NCCL topology ends early ({error}): what stands before is read"
-        yield Problem("pci", FAILED, message, (FORM,))
+        yield Problem("pci_tree", FAILED, message, (FORM,))
     if others:
         message = f"the NCCL topology holds several machines: {others} processors of others are left out"
-        yield Problem("pci", NOT_ASKED, message, (FORM,))
+        yield Problem("pci_tree", NOT_ASKED, message, (FORM,))
 
 
 def _distinct(devices: Sequence[Device]) -> tuple[list[Device], list[Problem]]:
@@ -80,7 +80,7 @@ def _distinct(devices: Sequence[Device]) -> tuple[list[Device], list[Problem]]:
         first = found.setdefault(device.function.address, device)
         if first is not device and (first.function != device.function or first.element.find("gpu") is not None):
             message = f"two different PCI functions have the address {device.function.address}: the first is read"
-            problems.append(Problem("pci", DISAGREEMENT, message, (FORM,)))
+            problems.append(Problem("pci_tree", DISAGREEMENT, message, (FORM,)))
     return list(found.values()), problems
 
 

@@ -31,7 +31,7 @@ def _searched(node: Node) -> str:
     if node.looked_for.pci_functions is not None:
         where = listed([f"on {counted(node.looked_for.pci_functions, 'PCI device')}", *places])
         return f"Looked for {families} {where}; all of it could be read."
-    refused = next((problem for problem in node.problems if problem.subject == "pci"), None)
+    refused = next((problem for problem in node.problems if problem.subject == "pci_tree"), None)
     why = f"could not be read ({clean(refused.message)})" if refused else "is not in what was read"
     return f"Looked for {families}{' ' + listed(places) if places else ''}; the PCI tree {why}."
 

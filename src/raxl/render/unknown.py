@@ -29,6 +29,7 @@ _WORDS = {
     "local_numa_nodes": "nearest NUMA nodes",
     "pci": "PCI address",
     "pci.link": "PCI link",
+    "pci_tree": "PCI tree",
     "pcie_root": "host bridge",
     "speed_bits_per_second": "speed",
     "ray": "Ray’s view",
