@@ -69,7 +69,7 @@ class _Recording(TreeRecording):
 
 def recording(name: str) -> Recording:
     """The machine of that name, as a live raxl would have recorded it."""
-    machine = parse((FOLDER / name / "machine.txt").read_text())
+    machine = parse(_text(name))
     return Recording(
         _answers(name),
         name=machine.header["name"],
@@ -87,17 +87,24 @@ def snapshot(name: str) -> bytes:
 
 @cache
 def _answers(name: str) -> dict[Question, Answer]:
-    asked = _Recording(parse((FOLDER / name / "machine.txt").read_text()))
+    asked = _Recording(parse(_text(name)))
     read_through(asked)
     return asked.answers
 
 
+def _text(name: str) -> str:
+    return (FOLDER / name / "machine.txt").read_text()
+
+
 @cache
 def parse(text: str) -> Machine:
-    """The machine that a text describes."""
+    """The machine that a text describes; with `like`, another one and what differs."""
     head, _, body = text.partition("\n\n")
     header = dict(line.split(": ", 1) for line in re.sub(r"\n +", " ", head).splitlines())
+    model = _text(header["like"]) if "like" in header else ""
+    header = {**(parse(model).header if model else {}), **header}
     machine = Machine(header, _common(header), {}, set(), {}, {})
+    _read(_expanded(model.partition("\n\n")[2].splitlines()), machine)
     _read(_expanded(body.splitlines()), machine)
     _kernels_own_links(machine)
     return machine
@@ -167,10 +174,10 @@ def _read(lines: list[str], machine: Machine) -> None:
 
 
 def _content(block: list[str]) -> str:
-    """Indented lines as a file's text. `␛` stands for the escape character, `⇥` for a tab."""
+    """Indented lines as a file's text. `␛` stands for the escape character."""
     cut = min((_indent(text) for text in block if text.strip()), default=0)
     text = "\n".join(text[cut:] for text in block).rstrip()
-    return text.replace("␛", "\x1b").replace("⇥", "\t") + "\n" if text else ""
+    return text.replace("␛", "\x1b") + "\n" if text else ""
 
 
 def _command(line: str, output: str, machine: Machine) -> None:

@@ -20,6 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from raxl.cli.streams import Streams
+from raxl.errors import CannotStart
 from raxl.model.accelerator import Accelerator, Partition, RayView
 from raxl.model.component import PciIdentity, PciLink, Switch
 from raxl.model.inventory import Inventory
@@ -800,16 +801,16 @@ def test_a_result_is_written_whole_and_through_no_link(tmp_path: Path) -> None:
     target.write_text("before")
     link.symlink_to(target)
     streams = Streams(io.StringIO(), io.StringIO())
-    with pytest.raises(OSError, match="symbolic links"):
+    with pytest.raises(CannotStart, match="symbolic links"):
         streams.write("after\n", link)
     assert target.read_text() == "before"
     streams.write("after – ×\n", target)
     assert target.read_text(encoding="utf-8") == "after – ×\n"
     assert target.stat().st_mode & 0o777 == 0o600
     streams.write("gone\n", Path(os.devnull))
-    with pytest.raises(OSError, match="No such file"):
+    with pytest.raises(CannotStart, match="No such file"):
         streams.write("x", tmp_path / "missing" / "file")
-    with pytest.raises(OSError, match="directory"):
+    with pytest.raises(CannotStart, match="directory"):
         streams.write("x", tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "target"]
 

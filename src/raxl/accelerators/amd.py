@@ -13,6 +13,7 @@ from raxl.model.node import Software
 from raxl.model.problem import NOT_APPLICABLE, NOT_SUPPORTED, Problem
 from raxl.model.report import Claim, LinkClaim, Report, Silence
 from raxl.sources import kfd, pci
+from raxl.sources.numbers import MOST_BYTES, whole
 
 VENDOR_ID = "1002"
 VISIBLE = "HIP_VISIBLE_DEVICES"
@@ -94,6 +95,8 @@ _FILES = (
     "current_compute_partition",
     "current_memory_partition",
 )
+_MOST_LINKS = 64
+"""More than any two packages are joined by: a larger ratio is no count."""
 _OF_DRIVER = ("uuid", "serial", "memory_bytes", "index")
 
 
@@ -125,7 +128,7 @@ class Amd:
         nodes = kfd.parse(answers.kfd)
         packages = _packages(nodes)
         claims = [_from_bus(function, answers) for function in functions if is_gpu(function)]
-        claims += [_from_kfd(index, package) for index, package in enumerate(packages)]
+        claims += [_from_kfd(index, package, answers) for index, package in enumerate(packages)]
         version = stripped(answers.version)
         return Report(
             claims=tuple(claims),
@@ -165,11 +168,11 @@ def _from_bus(function: PciFunction, answers: Answers) -> Claim:
     silence = Silence(asked.reason or NOT_SUPPORTED, asked.message or "amdgpu has no such file", "sysfs")
     if function.driver not in (None, "amdgpu"):
         silence = Silence(NOT_APPLICABLE, f"the device is bound to {function.driver}, not to amdgpu", "sysfs")
-    model = text.get("product_name") or MODELS.get(function.device_id or "") or function.name
-    memory = text.get("mem_info_vram_total") or ""
+    by_id = MODELS.get(function.device_id or "") or function.name
+    memory = whole(text.get("mem_info_vram_total"), MOST_BYTES)
     unit = (text.get("unique_id") or "").lower().removeprefix("0x").lstrip("0")
     silent = dict.fromkeys((*_OF_DRIVER, "architecture", "state"), silence)
-    if model is None:
+    if by_id is None:
         silent["model"] = silence
     return Claim(
         vendor="amd",
@@ -178,7 +181,8 @@ def _from_bus(function: PciFunction, answers: Answers) -> Claim:
         address=function.address,
         unit=unit if re.fullmatch("[0-9a-f]{1,16}", unit) else None,
         uuid=_uuid(unit),
-        model=model,
+        model=text.get("product_name"),
+        model_by_id=by_id,
         serial=text.get("serial_number"),
         vendor_id=function.vendor_id,
         device_id=function.device_id,
@@ -187,8 +191,8 @@ def _from_bus(function: PciFunction, answers: Answers) -> Claim:
         host_bridge=function.host_bridge,
         numa_node=function.numa_node,
         local_numa_nodes=function.local_numa_nodes,
-        memory_bytes=int(memory) if memory.isdecimal() and int(memory) > 0 else None,
-        state="ok" if function.driver == "amdgpu" and memory.isdecimal() else None,
+        memory_bytes=memory or None,
+        state="ok" if function.driver == "amdgpu" and memory is not None else None,
         ray=RayView(resource="GPU", type=RAY_TYPES.get(function.device_id or "")),
         visible_env=VISIBLE,
         attributes=_attributes(function, text),
@@ -220,14 +224,15 @@ def _packages(nodes: Sequence[kfd.KfdNode]) -> list[list[kfd.KfdNode]]:
     return list(packages.values())
 
 
-def _from_kfd(index: int, package: list[kfd.KfdNode]) -> Claim:
+def _from_kfd(index: int, package: list[kfd.KfdNode], answers: Answers) -> Claim:
     """What KFD says of one package; it has initialised the device, or would not list it."""
     first = package[0]
     memory = [node.memory_bytes for node in package]
     hive = first.properties.get("hive_id", 0)
     version = first.properties.get("gfx_target_version", 0)
     device_id = f"{first.properties.get('device_id', 0):04x}"
-    partitions = tuple(Partition(f"kfd:{node.number}", memory_bytes=node.memory_bytes) for node in package)
+    profile = stripped(answers.devices.get(first.address, {}).get("current_compute_partition", Answer("")))
+    partitions = tuple(Partition(f"kfd:{node.number}", profile, node.memory_bytes) for node in package)
     silence = Silence("not-asked" if None in memory else NOT_SUPPORTED, "KFD does not say", kfd.FOLDER)
     return Claim(
         vendor="amd",
@@ -237,7 +242,7 @@ def _from_kfd(index: int, package: list[kfd.KfdNode]) -> Claim:
         unit=first.unit,
         uuid=_uuid(first.unit),
         index=index,
-        model=MODELS.get(device_id),
+        model_by_id=MODELS.get(device_id),
         architecture=_gfx(version),
         vendor_id=f"{first.properties['vendor_id']:04x}" if "vendor_id" in first.properties else None,
         device_id=device_id if "device_id" in first.properties else None,
@@ -274,8 +279,10 @@ def _xgmi(packages: Sequence[Sequence[kfd.KfdNode]]) -> list[LinkClaim]:
 
 
 def _link(a: str, b: str, link: kfd.KfdLink) -> LinkClaim:
-    whole = link.min_bandwidth > 0 and link.max_bandwidth % link.min_bandwidth == 0
-    count = link.max_bandwidth // link.min_bandwidth or None if whole else None
+    divides = link.min_bandwidth > 0 and link.max_bandwidth % link.min_bandwidth == 0
+    count = link.max_bandwidth // link.min_bandwidth or None if divides else None
+    if count is not None and count > _MOST_LINKS:
+        count = None
     return LinkClaim(
         a=a,
         b=b,

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from itertools import combinations
+from typing import AbstractSet as Set
 from typing import Mapping, NamedTuple, Sequence
 
 from raxl.host import Answer, Host, stripped
+from raxl.model import nominal
 from raxl.model.accelerator import Fabric, Partition, RayView
 from raxl.model.component import PciFunction, PciLink, Switch
 from raxl.model.identity import pci_address
@@ -15,6 +18,7 @@ from raxl.model.node import Software
 from raxl.model.problem import DISAGREEMENT, FAILED, NOT_APPLICABLE, NOT_SUPPORTED, Problem
 from raxl.model.report import Claim, LinkClaim, Report, Silence
 from raxl.sources import nvidia_smi_topo, nvidia_smi_xml, pci
+from raxl.sources.numbers import MOST_PLACES, whole
 
 VENDOR_ID = "10de"
 VISIBLE = "CUDA_VISIBLE_DEVICES"
@@ -22,6 +26,8 @@ GPUS = "/proc/driver/nvidia/gpus"
 CAPABILITIES = "/proc/driver/nvidia/capabilities"
 QUERY, MATRIX = " ".join(nvidia_smi_xml.COMMAND), " ".join(nvidia_smi_topo.COMMAND)
 _OF_DRIVER = ("uuid", "serial", "memory_bytes", "index", "architecture", "ray.type", "state", "fabric")
+_OWN_OR_NONE = (None, "nvidia")
+_UNLISTED = Silence(FAILED, "nvidia-smi does not list this device", QUERY)
 NO_DOMAIN = "00000000-0000-0000-0000-000000000000"
 """What one HGX machine reports as its cluster UUID: it belongs to no multi-node NVLink domain."""
 
@@ -118,20 +124,28 @@ class Nvidia:
 
     def parse(self, answers: Answers, functions: Sequence[PciFunction]) -> Report:
         """One claim a device and source; `raxl.collect` merges them."""
-        log = nvidia_smi_xml.parse(answers.query.value.stdout) if _ran(answers.query) else None
-        matrix = nvidia_smi_topo.parse(answers.matrix.value.stdout) if _ran(answers.matrix) else None
-        silence = _silence(answers.query, log)
-        claims = [_from_bus(function, silence) for function in functions if is_gpu(function)]
+        log = _log(answers.query)
+        listed = {gpu.address for gpu in log.gpus} if log is not None else set()
+        silence = _refusal(answers.query, QUERY) if log is None else _UNLISTED
+        on_bus = [function for function in functions if is_gpu(function)]
+        own = sorted(function.address for function in on_bus if function.driver in _OWN_OR_NONE)
+        matrix, unseen = _matrix(answers.matrix, None if log is not None else own)
+        claims = [_from_bus(function, None if function.address in listed else silence) for function in on_bus]
         claims += [_from_driver(name, answers) for name in answers.information if pci_address(name)]
         problems: list[Problem] = []
         if log is not None:
             claims += [_from_query(index, gpu) for index, gpu in enumerate(log.gpus)]
             problems += _query_problems(log, claims)
+        links, contradictions = _matrix_links(matrix) if matrix is not None else ([], [])
         if matrix is not None:
-            claims += _from_matrix(matrix)
+            claims += _from_matrix(matrix, own if log is None else [])
+            listed.update(own if log is None else [])
         if matrix is not None and matrix.damage:
             problems.append(Problem("links", FAILED, f"the matrix is incomplete: {matrix.damage}", (MATRIX,)))
-        links, contradictions = _matrix_links(matrix) if matrix is not None else ([], [])
+        withheld = _withheld(on_bus, listed if matrix is not None else set())
+        if withheld:
+            links += withheld
+            problems.append(Problem("links", unseen.reason, unseen.message, (unseen.evidence,)))
         return Report(
             claims=tuple(claims),
             links=tuple(links),
@@ -174,26 +188,51 @@ def _on_bus(host: Host) -> bool:
     )
 
 
-def _ran(answer: Answer) -> bool:
-    return answer.known and bool(answer.value.stdout.strip())
+def _log(query: Answer) -> nvidia_smi_xml.Log | None:
+    """The document; None where the tool printed something else: it failed, and says so in words."""
+    printed = query.value.stdout if query.known else ""
+    return nvidia_smi_xml.parse(printed) if f"<{nvidia_smi_xml.ROOT}" in printed else None
 
 
-def _silence(query: Answer, log: nvidia_smi_xml.Log | None) -> Silence:
-    """Why the bus alone must do, for what only the driver knows."""
-    if log is not None and log.gpus:
-        return Silence(FAILED, "nvidia-smi does not list this device", QUERY)
-    if not query.known:
-        return Silence(query.reason or FAILED, query.message, QUERY)
-    words = (query.value.stdout + query.value.stderr).strip().splitlines()
-    return Silence(FAILED, words[0][:200] if words else f"nvidia-smi ended with {query.value.status}", QUERY)
+def _matrix(answer: Answer, own: Sequence[str] | None) -> tuple[nvidia_smi_topo.Matrix | None, Silence]:
+    """The matrix, and why it says nothing of a device.
+
+    It has numbers and no addresses. `own` is given where these addresses alone must tell which device is which: the
+    driver numbers in their order, so as many of both are the same ones.
+    """
+    printed = answer.value.stdout if answer.known else ""
+    if not nvidia_smi_topo.recognises(printed):
+        return None, _refusal(answer, MATRIX)
+    matrix = nvidia_smi_topo.parse(printed)
+    if own and len(own) != len(matrix.gpus):
+        words = f"the matrix has {len(matrix.gpus)} GPUs and the bus {len(own)}: which is which is not told"
+        return None, Silence(DISAGREEMENT, words, MATRIX)
+    return matrix, _UNLISTED
 
 
-def _from_bus(function: PciFunction, silence: Silence) -> Claim:
+def _refusal(answer: Answer, command: str) -> Silence:
+    """Why a command told nothing: it could not be run, or in its own words."""
+    if not answer.known:
+        return Silence(answer.reason or FAILED, answer.message, command)
+    words = (answer.value.stdout + answer.value.stderr).strip().splitlines()
+    return Silence(FAILED, words[0][:200] if words else f"nvidia-smi ended with {answer.value.status}", command)
+
+
+def _withheld(on_bus: Sequence[PciFunction], seen: Set[str | None]) -> list[LinkClaim]:
+    """Pairs that NVLink may join, and of which nobody says whether it does: their PCIe path would be a wrong answer."""
+    able = [
+        one.address
+        for one in on_bus
+        if one.evidence == "sysfs" and one.driver in _OWN_OR_NONE and nominal.may_have_nvlink(one.device_id)
+    ]
+    return [LinkClaim(a, b, None, None, evidence="sysfs") for a, b in combinations(able, 2) if not {a, b} <= seen]
+
+
+def _from_bus(function: PciFunction, silence: Silence | None) -> Claim:
+    """`silence`: why the bus alone must do; None where `nvidia-smi` lists the device, and has its own reasons."""
     model = MODELS.get(function.device_id or "")
-    silent = dict.fromkeys(_OF_DRIVER, silence)
-    if model is None:
-        silent["model"] = silence
-    if function.driver not in (None, "nvidia"):
+    silent = dict.fromkeys((*_OF_DRIVER, *([] if model else ["model"])), silence) if silence else {}
+    if function.driver not in _OWN_OR_NONE:
         bound = Silence(NOT_APPLICABLE, f"the device is bound to {function.driver}, not to NVIDIA's driver", "sysfs")
         silent = dict.fromkeys(silent, bound)
     return Claim(
@@ -201,7 +240,7 @@ def _from_bus(function: PciFunction, silence: Silence) -> Claim:
         kind="gpu",
         evidence=function.evidence,
         address=function.address,
-        model=model,
+        model_by_id=model,
         vendor_id=function.vendor_id,
         device_id=function.device_id,
         subsystem_id=function.subsystem_id,
@@ -230,7 +269,7 @@ def _from_driver(name: str, answers: Answers) -> Claim:
         address=pci_address(name),
         model=model if model and model != "Unknown" else None,
         uuid=uuid if known else None,
-        memory_numa_node=int(node) if node and node.isdecimal() else None,
+        memory_numa_node=whole(node, MOST_PLACES),
         partitions=tuple(Partition(instance) for instance in instances if re.fullmatch(r"gi\d+", instance)),
         ray=RayView(resource="GPU", type=ray_type(model) if model and model != "Unknown" else None),
         visible_env=VISIBLE,
@@ -244,7 +283,8 @@ def _from_query(index: int, gpu: nvidia_smi_xml.Gpu) -> Claim:
     missing = ("serial", "memory_bytes", "architecture", "uuid", "model")
     lost = "lost" in words or "fallen off" in words
     if failed:
-        failed.setdefault("state", next(iter(failed.values())))
+        for field in ("state", "fabric", "ray.type"):
+            failed.setdefault(field, next(iter(failed.values())))
     link = PciLink(gpu.speed_gts, gpu.width, gpu.max_speed_gts, gpu.max_width)
     return Claim(
         vendor="nvidia",
@@ -312,15 +352,17 @@ def _query_problems(log: nvidia_smi_xml.Log, claims: Sequence[Claim]) -> list[Pr
     return problems
 
 
-def _from_matrix(matrix: nvidia_smi_topo.Matrix) -> list[Claim]:
+def _from_matrix(matrix: nvidia_smi_topo.Matrix, places: Sequence[str]) -> list[Claim]:
+    """`places`: the addresses in the matrix's order, where they are known."""
     claims = []
-    for name in matrix.gpus:
+    for place, name in enumerate(matrix.gpus):
         row = matrix.rows.get(name)
         claims.append(
             Claim(
                 vendor="nvidia",
                 kind="gpu",
                 evidence=MATRIX,
+                address=places[place] if places else None,
                 index=int(name[3:]),
                 numa_node=row.numa_node if row else None,
                 local_numa_nodes=row.local_numa_nodes if row else (),

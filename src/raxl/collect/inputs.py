@@ -88,14 +88,12 @@ def _from_bytes(content: bytes, path: str) -> list[Recording]:
     if question is None:
         raise UnknownForm(f"{path}: not a form that is known", f"known: {forms.KNOWN}")
     recording = _empty(path)
-    recording.answers[question] = _answer(question, text)
+    recording.answers[question] = _answer(question, allowed.command_output(forms.own(question, text)))
     return [recording]
 
 
 def _answer(question: Question, text: str) -> Answer:
-    if question.kind == "command":
-        return Answer(CommandOutput(0, allowed.command_output(text), ""))
-    return Answer(text)
+    return Answer(CommandOutput(0, text, "") if question.kind == "command" else text)
 
 
 def _from_archive(entries: Iterable[archive.Entry], path: str) -> list[Recording]:

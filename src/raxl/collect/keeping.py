@@ -27,7 +27,7 @@ def write(recordings: Sequence[Recording], path: Path, redacted: bool = False) -
 
 
 def save(content: bytes, path: Path) -> None:
-    """Writes a file: all of it or nothing, mode 0600, never through a symbolic link. A device or a pipe is written to."""
+    """Writes a file, all of it or nothing, mode 0600, never through a symbolic link; a device or pipe is written to."""
     try:
         if os.path.lexists(path) and not stat.S_ISREG(path.lstat().st_mode):
             with os.fdopen(os.open(path, os.O_WRONLY | os.O_NOFOLLOW), "wb") as file:

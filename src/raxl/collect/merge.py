@@ -81,6 +81,7 @@ def _combined(group: list[Claim]) -> tuple[Claim, list[Claim]]:
         ranked = sorted(group, key=lambda claim: _rank(field.name, claim.evidence))
         values = [getattr(claim, field.name) for claim in ranked]
         best[field.name] = next((value for value in values if value not in (None, (), {})), values[0])
+    best["model"] = best["model"] or best["model_by_id"]
     best["ray"] = _ray(group)
     best["attributes"] = {key: value for claim in reversed(group) for key, value in claim.attributes.items()}
     best["link"] = _link([claim.link for claim in sorted(group, key=lambda c: _rank("link", c.evidence)) if claim.link])

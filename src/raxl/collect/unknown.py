@@ -9,7 +9,7 @@ from raxl.model.accelerator import Accelerator
 from raxl.model.link import Link
 from raxl.model.nic import Nic
 from raxl.model.node import Node
-from raxl.model.problem import NOT_APPLICABLE, NOT_ASKED, NOT_SUPPORTED, Problem
+from raxl.model.problem import NOT_APPLICABLE, NOT_ASKED, NOT_PRESENT, NOT_SUPPORTED, Problem
 from raxl.model.report import Silence
 
 ACCELERATOR_FIELDS = (
@@ -56,16 +56,24 @@ NEVER = {
 
 
 _NO_NETDEV = Silence(NOT_APPLICABLE, "it has no network device here")
+_NO_LINK = Silence(NOT_APPLICABLE, "its link is down")
+_NO_DEVICE = Silence(
+    NOT_PRESENT, "it has neither a network nor an RDMA device here: no driver, or another network namespace holds them"
+)
 _NO_ROLE = Silence(NOT_APPLICABLE, "roles are told among RDMA adapters, and this node has none")
 
 
 def of_adapters(nics: Sequence[Nic]) -> dict[str, dict[str, Silence]]:
-    """Why adapters that the kernel was asked about lack a network device or a role."""
+    """Why adapters that the kernel was asked about lack a network device, a speed or a role."""
     rdma = any(nic.kind not in (None, "ethernet") for nic in nics)
     silences: dict[str, dict[str, Silence]] = {}
     for nic in nics:
         if "sysfs" in nic.evidence:
             silences[nic.id] = {"netdev": _NO_NETDEV, **({} if rdma else {"role": _NO_ROLE})}
+            if nic.kind is None:
+                silences[nic.id].update(dict.fromkeys(("kind", "state", "speed_bits_per_second"), _NO_DEVICE))
+            elif nic.state == "down":
+                silences[nic.id]["speed_bits_per_second"] = _NO_LINK
     return silences
 
 

@@ -56,13 +56,21 @@ _ENVIRONMENT = re.compile(
     r"|RAY_EXPERIMENTAL_NOSET_[A-Z_]+|NCCL_[A-Z0-9_]+|RCCL_[A-Z0-9_]+|UCX_[A-Z0-9_]+|FI_[A-Z0-9_]+|GLOO_[A-Z0-9_]+"
     r"|OMP_NUM_THREADS|KUBERNETES_SERVICE_PORT|container|SLURM_(JOB_NUM_NODES|NODEID|TOPOLOGY_ADDR)"
 )
-_SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|_KEY\b|_KEY_|APIKEY|AUTH", re.IGNORECASE)
-_PROCESS_NAME = re.compile(r"(<process_name>)(.*?)(</process_name>)", re.DOTALL)
+_SECRET = re.compile("TOKEN|SECRET|PASS|PWD|CREDENTIAL|(?<![PRM])KEY|AUTH|PRIVATE|COOKIE|BEARER", re.IGNORECASE)
+"""A partition key (`NCCL_IB_PKEY`) and a memory key are no secrets."""
+_PARAMETER = re.compile(r'(?:[^\s"]|"[^"]*(?:"|$))+')
+_PROCESS_NAME = re.compile(
+    r"(<process_name\b[^>/]*>)(.*?)(</process_name\s*>|</process_info\s*>|</gpu\s*>|\Z)", re.DOTALL
+)
+_NAME_LINE = re.compile(r"^([ \t]+Name[ \t]*:[ \t]*\S*)[^\r\n]*", re.MULTILINE)
+_TABLE_LINE = re.compile(r"^(\|[ \t]+\d+[ \t][^|\n]*?\d+[ \t]+(?:C|G|C\+G|M|M\+C)[ \t]+\S+)[^|\n]*", re.MULTILINE)
+_BLANK = re.compile(r"(?:\s|&#(?:0*(?:9|10|13|32)|[xX]0*(?:9|[aAdD]|20));)+")
 
 
 def kernel_command_line(text: str) -> str:
     """The parameters of a kernel command line that the allow-list names, in their order."""
-    return " ".join(word for word in text.split() if word.split("=", 1)[0] in KERNEL_PARAMETERS) + "\n"
+    words = _PARAMETER.findall(text.split(" -- ", 1)[0])  # what follows `--` is for init
+    return " ".join(word for word in words if word.split("=", 1)[0] in KERNEL_PARAMETERS) + "\n"
 
 
 def environment(variables: Mapping[str, str]) -> dict[str, str]:
@@ -84,5 +92,14 @@ def file_text(path: str, text: str) -> str:
 
 
 def command_output(text: str) -> str:
-    """A command's output without the arguments of the processes that it lists: a process keeps its program's name."""
-    return _PROCESS_NAME.sub(lambda found: found[1] + (found[2].split() or [""])[0] + found[3], text)
+    """A command's output without the arguments of the processes that it lists: a process keeps its program's name.
+
+    Processes stand in the XML, the text and the table of nvidia-smi, whose ends may be cut off.
+    """
+    text = _PROCESS_NAME.sub(lambda found: found[1] + _program(found[2]) + found[3], text)
+    return _TABLE_LINE.sub(r"\1 ", _NAME_LINE.sub(r"\1", text))
+
+
+def _program(words: str) -> str:
+    first = _BLANK.split(words.strip(), maxsplit=1)[0]
+    return "" if "<" in first else first

@@ -17,7 +17,7 @@ import json
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Sequence
 
 from raxl.errors import SchemaTooNew, UnreadableInput
-from raxl.host import Answer, CommandOutput, Question
+from raxl.host import Answer, CommandOutput, Question, allowed
 from raxl.host.record import Recording
 
 SCHEMA = "raxl.snapshot/v1"
@@ -124,7 +124,7 @@ def read(files: Mapping[str, bytes], name: str) -> list[Recording]:
                 "install a newer raxl",
             )
         return [_recording(folder, _below(files, folder + "/")) for folder in manifest["nodes"]]
-    except (KeyError, ValueError, TypeError, AttributeError, IndexError, RecursionError) as error:
+    except (KeyError, ValueError, TypeError, AttributeError, IndexError, OverflowError, RecursionError) as error:
         raise UnreadableInput(f"{name} is a damaged snapshot", f"{type(error).__name__}: {error}"[:200]) from error
 
 
@@ -150,15 +150,16 @@ def _recording(folder: str, files: Mapping[str, bytes]) -> Recording:
 def _answers(files: Mapping[str, bytes]) -> Iterable[tuple[Question, Answer]]:
     for path, content in files.items():
         if path.startswith("root/"):
-            yield Question("text", path[len("root") :]), Answer(_text(content))
+            subject = path[len("root") :]
+            yield Question("text", subject), Answer(allowed.file_text(subject, _text(content)))
         elif path.startswith("documents/"):
-            yield Question("document", path[len("documents/") :]), Answer(_text(content))
+            yield Question("document", path[len("documents/") :]), Answer(allowed.command_output(_text(content)))
     for line in _lines(files.get("root.jsonl", b"")):
         yield Question(str(line["question"]), str(line["path"])), _answer(line, str(line["question"]))
     for line in _lines(files.get("libraries/os.jsonl", b"")):
         yield Question("process", str(line["method"])), _answer(line, "process")
     if "environment.json" in files:
-        yield Question("process", "environment"), _answer(json.loads(files["environment.json"]), "process")
+        yield Question("process", "environment"), _environment(json.loads(files["environment.json"]))
     for number, line in enumerate(_lines(files.get("commands/index.jsonl", b""))):
         yield Question("command", str(line["arguments"])), _command(number, line, files)
 
@@ -167,7 +168,15 @@ def _command(number: int, line: Mapping[str, Any], files: Mapping[str, bytes]) -
     if line.get("reason") is not None:
         return Answer(None, _reason(line["reason"]), str(line.get("message", "")))
     output = (_text(files.get(f"commands/{number}.{end}", b"")) for end in ("out", "err"))
-    return Answer(CommandOutput(int(line["status"]), *output))
+    return Answer(CommandOutput(int(line["status"]), *map(allowed.command_output, output)))
+
+
+def _environment(line: Mapping[str, Any]) -> Answer:
+    """What another hand put into an archive passes the same door."""
+    answer = _answer(line, "process")
+    if not answer.known:
+        return answer
+    return Answer(allowed.environment({str(name): str(value) for name, value in answer.value.items()}))
 
 
 _TYPES = {"names": list, "link": str, "text": str}

@@ -33,6 +33,18 @@ def decoded(content: bytes) -> str:
     return content.decode("utf-8", "replace")
 
 
+def own(question: Question, text: str) -> str:
+    """What the tool itself wrote: a file may hold a prompt, a log or another tool's output beside it."""
+    pattern = next((pattern for pattern, answered in _ROOTS if answered == question), None)
+    found = pattern.search(text) if pattern else None
+    if found is None:
+        return nvidia_smi_topo.own(text)
+    root = found[0][1:].split()[0]
+    start = min(place for place in (text.find("<?xml"), text.find("<!DOCTYPE"), found.start()) if place >= 0)
+    end = text.rfind(f"</{root}>")
+    return text[start : end + len(f"</{root}>")] if end > found.start() else text[start:]
+
+
 def recognise(text: str) -> Question | None:
     """The question that this text answers; None for a text of no form that is known."""
     start = text[:_ENOUGH]

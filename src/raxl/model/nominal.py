@@ -19,6 +19,11 @@ _BRIDGED = ("2321", "2331", "233b")
 """H100 NVL, H100 PCIe, H200 NVL: joined by a bridge whose rate is not confirmed."""
 
 
+def may_have_nvlink(device_id: str | None) -> bool:
+    """Whether devices of this id, or some of their family, are joined by NVLink."""
+    return device_id is not None and device_id[:2] in _NVLINK
+
+
 def nvlink_bytes_per_second(device_id: str | None) -> int | None:
     """One NVLink of this device, one direction; None where the rating is not known."""
     return None if device_id is None or device_id in _BRIDGED else _NVLINK.get(device_id[:2])

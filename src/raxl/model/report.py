@@ -38,6 +38,9 @@ class Claim:
     """What tells devices of one address apart (an AMD unique id); None where the address is enough."""
     index: int | None = None
     model: str | None = None
+    """As driver, firmware or tool name it."""
+    model_by_id: str | None = None
+    """As the list of PCI ids names it: used where nobody else names it."""
     architecture: str | None = None
     serial: str | None = None
     vendor_id: str | None = None
@@ -73,6 +76,7 @@ class LinkClaim:
     b: str
     link_class: str | None
     kind: str | None
+    """None: a fabric may join them, and nobody says whether it does."""
     count: int | None = None
     bandwidth_bytes_per_second: int | None = None
     bandwidth_source: str | None = None

@@ -107,8 +107,8 @@ def partitions(accelerator: Accelerator) -> Span:
     """`8 × CPX`; `–` for a device that is whole."""
     profiles: dict[str, int] = {}
     for partition in accelerator.partitions:
-        profile = clean(partition.profile or "") or "of unknown profile"
+        profile = clean(partition.profile or "")
         profiles[profile] = profiles.get(profile, 0) + 1
     if not profiles:
         return INAPPLICABLE, "dim"
-    return ", ".join(f"{count} × {profile}" for profile, count in profiles.items()), ""
+    return ", ".join(f"{count} × {profile or UNKNOWN}" for profile, count in profiles.items()), ""

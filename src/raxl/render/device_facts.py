@@ -11,7 +11,7 @@ from raxl.render.fabric_facts import Fact
 from raxl.render.naming import Names, counted, kind_name
 from raxl.render.proximity import Nearest, nearest_nics
 from raxl.render.text import Style
-from raxl.render.unknown import Unknowns
+from raxl.render.unknown import UNKNOWN, Unknowns
 
 _OFF_THE_CPU = PCIE_CLASSES[:3]
 """Classes within one host bridge: a NIC that near is an accelerator's own, or one that it shares."""
@@ -50,7 +50,8 @@ def partition_facts(node: Node, names: Names) -> list[Fact]:
         count = counted(len(group[0].partitions), "partition")
         profile = profiles if "," in profiles else profiles.partition(" × ")[2]
         each = " each" if len(group) > 1 else ""
-        facts.append((names.all(accelerator.id for accelerator in group), f"{count}{each} ({profile})"))
+        known = f"({profile})" if profile != UNKNOWN else "of a profile that is not known"
+        facts.append((names.all(accelerator.id for accelerator in group), f"{count}{each} {known}"))
     return facts
 
 

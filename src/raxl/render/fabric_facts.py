@@ -42,6 +42,8 @@ def _alone(node: Node, names: Names, links: Sequence[Link], joined: Sequence[Lin
     for device in node.accelerators:
         if device.id in members or (device.vendor, device.model) not in models:
             continue
+        if device.index is None or device.state == "lost":  # whoever told of the links did not see it
+            continue
         ways = {link.link_class for link in links if device.id in (link.a, link.b) and members & {link.a, link.b}}
         if ways and ways <= set(PCIE_CLASSES):
             classes = " or ".join(name for name in PCIE_CLASSES if name in ways)

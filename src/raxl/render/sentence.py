@@ -19,7 +19,9 @@ _WORST_FIRST = ("lost", "degraded", "down", "unknown")
 def none_found(nodes: Sequence[Node]) -> str:
     """The sentence where there is no accelerator, with what was searched."""
     where = "this node" if len(nodes) == 1 else counted(len(nodes), "node")
-    return " ".join([f"No accelerators on {where}.", *dict.fromkeys(_searched(node) for node in nodes)]).rstrip()
+    read = all(node.looked_for.pci_functions is not None for node in nodes)
+    found = "No accelerators on" if read else "No accelerators found on"
+    return " ".join([f"{found} {where}.", *dict.fromkeys(_searched(node) for node in nodes)]).rstrip()
 
 
 def _searched(node: Node) -> str:

@@ -33,6 +33,8 @@ _WORDS = {
     "pcie_root": "host bridge",
     "speed_bits_per_second": "speed",
     "ray": "Ray’s view",
+    "ray.type": "Ray’s type",
+    "links.count": "the number of links",
     _REGISTER: "what Ray would register",
     "os": "operating system",
     "cpu": "processors",
@@ -81,6 +83,7 @@ class Unknowns:
         kinds = {kind_name(accelerator) for accelerator in node.accelerators}
         kind = next(iter(kinds)) if len(kinds) == 1 else "accelerator"
         self._every = {ACCELERATORS: f"every {kind}", NICS: "every NIC"}
+        self._lists = {ACCELERATORS: f"the list of {kind}s", NICS: "the list of NICs"}
         self._all = {ACCELERATORS: [device.id for device in node.accelerators], NICS: [nic.id for nic in node.nics]}
         self._families = {device.id: SWITCHES for device in node.switches}
         self._families |= {device.id: NICS for device in node.nics}
@@ -114,7 +117,9 @@ class Unknowns:
         groups: dict[tuple[str, str], list[_Placed]] = {}
         for placed in self._placed:
             problem = placed.problem
-            told = problem.reason != NOT_APPLICABLE and not placed.is_unasked_of_node
+            # What does not apply is no gap; but an accelerator without a state has something to tell.
+            applies = problem.reason != NOT_APPLICABLE or (placed.family, placed.field) == (ACCELERATORS, "state")
+            told = applies and not placed.is_unasked_of_node
             if told and shown(placed.family, placed.field):
                 groups.setdefault((problem.reason, self._unnamed(placed)), []).append(placed)
         return list(map(self._gap, groups.values()))
@@ -143,7 +148,9 @@ class Unknowns:
         fields: dict[str, list[str]] = {}
         others: list[str] = []
         for placed in group:
-            if placed.owner in self._families or placed.owner in (ACCELERATORS, NICS):
+            if placed.owner in self._lists and not placed.field:
+                others.append(self._lists[placed.owner])
+            elif placed.owner in self._families or placed.owner in (ACCELERATORS, NICS):
                 fields.setdefault(placed.owner, []).extend([_word(placed.field)] if placed.field else [])
             else:
                 others.append(_word(f"{placed.owner}.{placed.field}" if placed.field else placed.owner))

@@ -28,7 +28,7 @@ def ask(host: Host) -> Answers:
     """Asks for two files of every CPU."""
     topology = {}
     for name in host.names(FOLDER).value or ():
-        if re.fullmatch(r"cpu\d+", name):
+        if re.fullmatch("cpu[0-9]{1,5}", name):
             folder = f"{FOLDER}/{name}/topology"
             topology[int(name[3:])] = (
                 host.text(f"{folder}/physical_package_id"),

@@ -10,6 +10,7 @@ from typing import Mapping, NamedTuple
 
 from raxl.host import Answer, Host, stripped
 from raxl.model.identity import last_pci_address
+from raxl.sources.numbers import MOST_PLACES, whole
 
 FOLDER = "/sys/class/infiniband"
 _FILES = ("fw_ver", "hca_type", "board_id")
@@ -59,7 +60,7 @@ def ask(host: Host) -> Answers:
         ports[name] = {
             int(number): _ask_port(host, f"{folder}/ports/{number}")
             for number in host.names(f"{folder}/ports").value or ()
-            if number.isdecimal()
+            if whole(number, MOST_PLACES) is not None
         }
     return Answers(listing, devices, ports)
 
@@ -108,7 +109,7 @@ def _state(state: str | None, physical: str | None) -> str:
 
 def speed_of_rate(rate: str | None) -> int | None:
     """Bits per second from `400 Gb/sec (4X NDR)` or `2.5 Gb/sec (1X SDR)`."""
-    found = re.match(r"(\d+(?:\.\d+)?) Gb/sec", rate or "")
+    found = re.match(r"([0-9]{1,6}(?:\.[0-9]{1,3})?) Gb/sec", rate or "")
     return round(float(found[1]) * 10**9) or None if found else None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_LIST = re.compile(r"\d+(-\d+)?(,\d+(-\d+)?)*")
+_LIST = re.compile("[0-9]{1,7}(-[0-9]{1,7})?(,[0-9]{1,7}(-[0-9]{1,7})?)*")
 LARGEST = 1 << 16
 
 
@@ -21,10 +21,12 @@ def parse(text: str | None) -> frozenset[int] | None:
     if not _LIST.fullmatch(text):
         return None
     numbers: set[int] = set()
+    counted = 0
     for part in text.split(","):
         first, _, last = part.partition("-")
         low, high = int(first), int(last or first)
-        if high > LARGEST:
+        counted += high - low + 1
+        if low > high or high > LARGEST or counted > 4 * LARGEST:
             return None
         numbers.update(range(low, high + 1))
     return frozenset(numbers)
@@ -35,8 +37,7 @@ def parse_mask(text: str | None) -> frozenset[int] | None:
     digits = (text or "").strip().removeprefix("0x").replace(",0x", ",").replace(",", "")
     if not digits or len(digits) > LARGEST // 4 or not re.fullmatch("[0-9a-fA-F]+", digits):
         return None
-    value = int(digits, 16)
-    return frozenset(bit for bit in range(value.bit_length()) if value >> bit & 1)
+    return frozenset(bit for bit, set_ in enumerate(reversed(f"{int(digits, 16):b}")) if set_ == "1")
 
 
 def write(numbers: frozenset[int] | set[int]) -> str:

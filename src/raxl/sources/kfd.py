@@ -10,11 +10,26 @@ import re
 from typing import Mapping, NamedTuple
 
 from raxl.host import Answer, Host, stripped
+from raxl.sources.numbers import MOST_BYTES, MOST_PLACES, whole
 
 FOLDER = "/sys/class/kfd/kfd/topology/nodes"
 XGMI, PCIE = 11, 2
 _LOCAL_HEAPS = (1, 2)
-_LINE = re.compile(r"^(\w+) (-?\d+)$", re.MULTILINE)
+_LINE = re.compile(r"^(\w+) (-?[0-9]{1,20})$", re.MULTILINE)
+_LEAST, _MOST = -(1 << 63), (1 << 64) - 1
+_RANGES = {
+    "domain": 0xFFFFFFFF,
+    "location_id": 0xFFFFFFFF,
+    "vendor_id": 0xFFFF,
+    "device_id": 0xFFFF,
+    "gfx_target_version": 10**7,
+    "size_in_bytes": MOST_BYTES,
+    "min_bandwidth": 10**8,
+    "max_bandwidth": 10**8,
+    "unique_id": _MOST,
+    "hive_id": _MOST,
+}
+"""From 0 to so much; a value beyond is none that a kernel writes, and is left out."""
 
 
 class Answers(NamedTuple):
@@ -65,7 +80,7 @@ def ask(host: Host) -> Answers:
     listing = host.names(FOLDER)
     nodes = {}
     for name in listing.value or ():
-        if name.isdecimal():
+        if whole(name, MOST_PLACES) is not None:
             nodes[int(name)] = _ask_node(host, f"{FOLDER}/{name}")
     return Answers(listing, nodes)
 
@@ -122,4 +137,5 @@ def _link(numbers: Mapping[str, int]) -> KfdLink:
 
 
 def _numbers(answer: Answer) -> dict[str, int]:
-    return {key: int(value) for key, value in _LINE.findall((stripped(answer) or "") + "\n")}
+    found = ((key, int(value)) for key, value in _LINE.findall((stripped(answer) or "") + "\n"))
+    return {key: value for key, value in found if (0 if key in _RANGES else _LEAST) <= value <= _RANGES.get(key, _MOST)}

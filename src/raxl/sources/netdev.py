@@ -5,14 +5,18 @@ https://docs.kernel.org/ABI/testing/sysfs-class-net. Only devices with hardware 
 
 from __future__ import annotations
 
+import re
 from typing import Mapping, NamedTuple
 
 from raxl.host import Answer, Host, stripped
 from raxl.model.identity import last_pci_address
+from raxl.sources.numbers import MOST_PLACES, whole
 
 FOLDER = "/sys/class/net"
 _FILES = ("speed", "operstate", "type", "dev_port", "dev_id")
 _INFINIBAND = "32"
+_FASTEST = 2**31 - 1
+"""Megabits per second; the kernel says 2^32 - 1 where it does not know."""
 
 
 class Answers(NamedTuple):
@@ -59,14 +63,14 @@ def parse(answers: Answers) -> tuple[NetDevice, ...]:
 
 def _device(name: str, files: Mapping[str, Answer]) -> NetDevice:
     text = {file: stripped(answer) for file, answer in files.items()}
-    speed = text.get("speed") or ""
+    speed = whole(text.get("speed"), _FASTEST)
     return NetDevice(
         name=name,
         address=last_pci_address(text.get("path") or "") or last_pci_address(text.get("device") or ""),
         state={"up": "ok", "down": "down", "lowerlayerdown": "down", "dormant": "down"}.get(
             text.get("operstate") or "", "unknown"
         ),
-        speed_bits_per_second=int(speed) * 10**6 if speed.isdecimal() and 0 < int(speed) < 2**31 else None,
+        speed_bits_per_second=speed * 10**6 if speed else None,
         is_infiniband=text.get("type") == _INFINIBAND,
         port=1 + max(_number(text.get("dev_port")), _number(text.get("dev_id"))),
     )
@@ -74,7 +78,7 @@ def _device(name: str, files: Mapping[str, Answer]) -> NetDevice:
 
 def _number(text: str | None) -> int:
     """`1` or `0x1`; mlx4 tells its second port by one of two files, others leave both at 0."""
-    try:
-        return int(text or "0", 0)
-    except ValueError:
-        return 0
+    text = (text or "").strip()
+    if re.fullmatch("0x[0-9a-fA-F]{1,4}", text):
+        return int(text, 16)
+    return whole(text, MOST_PLACES) or 0

@@ -11,6 +11,7 @@ from typing import Mapping, NamedTuple
 from raxl.host import Answer, Host, stripped
 from raxl.model.node import NumaNode
 from raxl.sources import kernel_list
+from raxl.sources.numbers import MOST_BYTES, MOST_PLACES, whole
 
 FOLDER = "/sys/devices/system/node"
 _MEMORY = re.compile(r"^Node \d+ MemTotal:\s*(\d+) kB", re.MULTILINE)
@@ -28,7 +29,7 @@ def ask(host: Host) -> Answers:
     listing = host.names(FOLDER)
     nodes = {}
     for name in listing.value or ():
-        if re.fullmatch(r"node\d+", name):
+        if re.fullmatch("node[0-9]{1,5}", name):
             nodes[int(name[4:])] = {
                 file: host.text(f"{FOLDER}/{name}/{file}") for file in ("cpulist", "cpumap", "meminfo", "distance")
             }
@@ -46,10 +47,11 @@ def _node(number: int, files: Mapping[str, Answer]) -> NumaNode:
     if cpus is None and cpumap.known:
         cpus = kernel_list.parse_mask(cpumap.value)
     memory = _MEMORY.search(stripped(files["meminfo"]) or "")
-    distances = (stripped(files["distance"]) or "").split()
+    size = whole(memory[1], MOST_BYTES >> 10) if memory else None
+    distances = [whole(word, MOST_PLACES) for word in (stripped(files["distance"]) or "").split()]
     return NumaNode(
         id=number,
         cpus=None if cpus is None else kernel_list.write(cpus),
-        memory_bytes=int(memory[1]) * 1024 if memory else None,
-        distances=tuple(int(word) for word in distances) if all(map(str.isdecimal, distances)) else (),
+        memory_bytes=size * 1024 if size is not None else None,
+        distances=tuple(distance for distance in distances if distance is not None) if None not in distances else (),
     )

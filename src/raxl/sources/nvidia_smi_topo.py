@@ -10,6 +10,7 @@ import re
 from typing import NamedTuple
 
 from raxl.sources import kernel_list
+from raxl.sources.numbers import MOST_PLACES, whole
 
 COMMAND = ("nvidia-smi", "topo", "-m")
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
@@ -45,6 +46,20 @@ class Matrix(NamedTuple):
 def recognises(text: str) -> bool:
     """Whether this text holds such a matrix: a header that begins with a GPU and ends in affinities."""
     return _header(_ESCAPE.sub("", text).splitlines()) is not None
+
+
+def own(text: str) -> str:
+    """The lines of the matrix and of its legend of NICs, without what stands around them."""
+    lines = _ESCAPE.sub("", text).splitlines()
+    header = _header(lines)
+    if header is None:
+        return text
+    columns = _columns(lines[header])
+    return "".join(
+        f"{line}\n"
+        for place, line in enumerate(lines)
+        if place == header or _LEGEND.match(line) or (place > header and _row(line, columns)[0])
+    )
 
 
 def parse(text: str) -> Matrix:
@@ -120,7 +135,7 @@ def _beside(text: str, affinity: int) -> Row:
     return Row(
         numa_node=next(iter(numa)) if len(numa) == 1 else None,
         local_numa_nodes=tuple(sorted(numa)),
-        memory_numa_node=int(last) if last.isdecimal() and len(words) > 2 else None,
+        memory_numa_node=whole(last, MOST_PLACES) if len(words) > 2 else None,
     )
 
 

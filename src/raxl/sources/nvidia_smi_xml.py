@@ -11,6 +11,7 @@ from xml.etree.ElementTree import Element
 
 from raxl.model.identity import pci_address
 from raxl.sources import xml_text
+from raxl.sources.numbers import MOST_BYTES, MOST_PLACES, whole
 
 COMMAND = ("nvidia-smi", "-q", "-x")
 ROOT = "nvidia_smi_log"
@@ -77,7 +78,7 @@ def parse(text: str) -> Log:
     return Log(
         driver=value(root, "driver_version"),
         cuda=value(root, "cuda_version"),
-        attached=int(attached) if attached and attached.isdecimal() else None,
+        attached=whole(attached, MOST_PLACES),
         gpus=tuple(_gpu(element) for element in root.findall("gpu")),
         damage=damage,
     )
@@ -95,6 +96,7 @@ def _raw(element: Element, path: str) -> str:
 
 _READ = {
     "model": "product_name",
+    "architecture": "product_architecture",
     "uuid": "uuid",
     "serial": "serial",
     "memory_bytes": "fb_memory_usage/total",
@@ -147,12 +149,12 @@ def _mig(element: Element) -> MigDevice:
 
 
 def _mebibytes(text: str | None) -> int | None:
-    found = re.fullmatch(r"(\d{1,12}) MiB", text or "")
-    return int(found[1]) << 20 if found else None
+    size = whole((text or "").removesuffix(" MiB"), MOST_BYTES >> 20) if (text or "").endswith(" MiB") else None
+    return None if size is None else size << 20
 
 
 def _integer(text: str | None) -> int | None:
-    return int(text) if text and re.fullmatch(r"\d{1,9}", text) else None
+    return whole(text, MOST_PLACES)
 
 
 def _generation(element: Element, folder: str, *names: str) -> float | None:
@@ -164,7 +166,7 @@ def _generation(element: Element, folder: str, *names: str) -> float | None:
 
 
 def _lanes(element: Element, path: str) -> int | None:
-    found = re.fullmatch(r"(\d{1,2})x", value(element, path) or "")
+    found = re.fullmatch(r"([0-9]{1,2})x", value(element, path) or "")
     return int(found[1]) or None if found else None
 
 

@@ -121,7 +121,7 @@ def _link(text: Mapping[str, str | None]) -> PciLink | None:
 
 def gts(text: str | None) -> float | None:
     """Gigatransfers per second from `32.0 GT/s PCIe`, `8 GT/s`; None for `Unknown` and anything else."""
-    found = re.match(r"(\d+(?:\.\d+)?) GT/s", text or "")
+    found = re.match(r"([0-9]{1,4}(?:\.[0-9]{1,3})?) GT/s", text or "")
     return float(found[1]) if found and float(found[1]) > 0 else None
 
 
@@ -144,7 +144,7 @@ def subsystem(vendor: str | None, device: str | None) -> str | None:
 
 
 def _integer(text: str | None) -> int | None:
-    return int(text) if text and re.fullmatch(r"-?\d{1,9}", text) else None
+    return int(text) if text and re.fullmatch(r"-?[0-9]{1,9}", text) else None
 
 
 def _last(path: str | None) -> str | None:

@@ -120,7 +120,9 @@ def _virtualization(answers: Answers) -> str | None:
         return kind
     if guest:
         return "vm-other"
-    return "none" if guest is False or _BARE_METAL.search(product) else None
+    arm = "CPU implementer" in cpu.info_fields(answers.files["cpuinfo"])
+    bare = guest is False or _BARE_METAL.search(product) or (arm and stripped(answers.files["vendor"]))
+    return "none" if bare else None
 
 
 def hypervisor(vendor: str, product: str) -> str | None:

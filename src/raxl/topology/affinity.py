@@ -22,11 +22,12 @@ def with_roles(nics: Sequence[Nic], links: Sequence[Link]) -> tuple[Nic, ...]:
 
 def role(nic: Nic, fastest: int, near: set[str]) -> str | None:
     """`management` below half of the fastest RDMA rate; `compute` for an RDMA adapter at least that fast that shares a
-    switch with an accelerator, or when none does; None where speed or kind is not known, or only others share one.
+    switch with an accelerator, or when none does; None where speed or kind is not known, or only others share one, or
+    the link is down: its rate then is not what it can do.
 
     A storage network looks like a compute network from the node: it is never guessed.
     """
-    if not fastest or nic.speed_bits_per_second is None:
+    if not fastest or nic.speed_bits_per_second is None or nic.state == "down":
         return None
     if 2 * nic.speed_bits_per_second < fastest:
         return "management"
