@@ -11,7 +11,6 @@ import json
 import random
 import re
 import signal
-import tarfile
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -146,7 +145,9 @@ def values(data: bytes, chance: random.Random) -> bytes:
         return _json_changed(data, chance)
     held = data.splitlines(keepends=True)
     place = chance.randrange(len(held)) if held else 0
-    return b"".join([*held[:place], *(_json_changed(line, chance) + b"\n" for line in held[place : place + 1]), *held[place + 1 :]])
+    return b"".join(
+        [*held[:place], *(_json_changed(line, chance) + b"\n" for line in held[place : place + 1]), *held[place + 1 :]]
+    )
 
 
 def _json_changed(data: bytes, chance: random.Random) -> bytes:
@@ -336,7 +337,11 @@ def header_property(chance: random.Random) -> None:
         start, length, new = chance.choice(
             (
                 (0, 100, damaged(bytes(data[place : place + 100]), chance, (put, flip, insert))),
-                (124, 12, chance.choice((b"77777777777\0", b"-0000000001\0", b"\xff" * 12, b"\x80" + b"\xff" * 11, b"x"))),
+                (
+                    124,
+                    12,
+                    chance.choice((b"77777777777\0", b"-0000000001\0", b"\xff" * 12, b"\x80" + b"\xff" * 11, b"x")),
+                ),
                 (156, 1, bytes([chance.choice(b"0123456789xgLKSDNMVAX\0\xff")])),
                 (157, 100, chance.choice(NASTY)),
                 (329, 16, chance.choice(NASTY)),

@@ -1,4 +1,4 @@
-"""What holds of every recording, whatever the machine: of the project's own, and of the captures that RAXL_CORPUS names."""
+"""What holds of every recording, whatever the machine: the project's own, and the captures that RAXL_CORPUS names."""
 
 from __future__ import annotations
 
@@ -244,7 +244,7 @@ def made_up(whole: Node, rest: Node) -> Iterator[str]:
     if len(rest.accelerators) > len(whole.accelerators) or len(rest.nics) > len(whole.nics):
         yield "more devices"
     for device in rest.accelerators:
-        alike = [before[place(device)]] if place(device) in before else list(whole.accelerators)
+        alike = before.get(place(device)) or list(whole.accelerators)
         for field in ("uuid", "serial", "memory_bytes", "numa_node", "index", "pcie_root", "state", "pci.device_id"):
             value = unknown.value(device, field)
             if value is not None and value not in [unknown.value(one, field) for one in alike]:
@@ -267,9 +267,12 @@ def place(device: Accelerator) -> str:
     return device.pci.address if device.pci else device.id
 
 
-def by_place(node: Node) -> dict[str, Accelerator]:
-    """A device's id changes when its index is not known; its place does not."""
-    return {place(device): device for device in node.accelerators}
+def by_place(node: Node) -> dict[str, list[Accelerator]]:
+    """A device's id changes when its index is not known; its place does not, and may hold several."""
+    places: dict[str, list[Accelerator]] = {}
+    for device in node.accelerators:
+        places.setdefault(place(device), []).append(device)
+    return places
 
 
 def ends(node: Node, link: Link) -> frozenset[str]:

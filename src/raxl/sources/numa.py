@@ -30,9 +30,10 @@ def ask(host: Host) -> Answers:
     nodes = {}
     for name in listing.value or ():
         if re.fullmatch("node[0-9]{1,5}", name):
-            nodes[int(name[4:])] = {
-                file: host.text(f"{FOLDER}/{name}/{file}") for file in ("cpulist", "cpumap", "meminfo", "distance")
-            }
+            files = {file: host.text(f"{FOLDER}/{name}/{file}") for file in ("cpulist", "meminfo", "distance")}
+            if not files["cpulist"].known:  # kernels before 2.6.26
+                files["cpumap"] = host.text(f"{FOLDER}/{name}/cpumap")
+            nodes[int(name[4:])] = files
     return Answers(listing, nodes)
 
 
@@ -42,7 +43,7 @@ def parse(answers: Answers) -> tuple[NumaNode, ...]:
 
 
 def _node(number: int, files: Mapping[str, Answer]) -> NumaNode:
-    cpulist, cpumap = files["cpulist"], files["cpumap"]
+    cpulist, cpumap = files["cpulist"], files.get("cpumap", files["cpulist"])
     cpus = kernel_list.parse(cpulist.value if cpulist.known else None)
     if cpus is None and cpumap.known:
         cpus = kernel_list.parse_mask(cpumap.value)
