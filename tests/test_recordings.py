@@ -32,6 +32,8 @@ VIEWS: dict[str, tuple[Callable[..., int], Callable[[Source], object]]] = {
 }
 
 EXIT_CODES = {
+    "amd-driverless": 3,
+    "amd-mi210": 0,
     "amd-mi300x-cpx": 0,
     "amd-mi300x-spx": 0,
     "amd-mi355x": 0,

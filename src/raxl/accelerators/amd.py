@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
+from itertools import combinations
+from typing import AbstractSet as Set
 from typing import Mapping, NamedTuple, Sequence
 
 from raxl.host import Answer, Host, stripped
@@ -10,7 +13,14 @@ from raxl.model.accelerator import Fabric, Partition, RayView
 from raxl.model.component import PciFunction
 from raxl.model.link import fabric_class
 from raxl.model.node import Software
-from raxl.model.problem import NOT_APPLICABLE, NOT_SUPPORTED, Problem
+from raxl.model.problem import (
+    NOT_APPLICABLE,
+    NOT_INSTALLED,
+    NOT_PERMITTED,
+    NOT_PRESENT,
+    NOT_SUPPORTED,
+    Problem,
+)
 from raxl.model.report import Claim, LinkClaim, Report, Silence
 from raxl.sources import kfd, pci
 from raxl.sources.numbers import MOST_BYTES, whole
@@ -127,12 +137,14 @@ class Amd:
         """One claim a device and source; XGMI links from KFD."""
         nodes = kfd.parse(answers.kfd)
         packages = _packages(nodes)
-        claims = [_from_bus(function, answers) for function in functions if is_gpu(function)]
+        on_bus = [function for function in functions if is_gpu(function)]
+        claims = [_from_bus(function, answers) for function in on_bus]
         claims += [_from_kfd(index, package, answers) for index, package in enumerate(packages)]
+        withheld = _withheld(on_bus, {package[0].address for package in packages})
         version = stripped(answers.version)
         return Report(
             claims=tuple(claims),
-            links=tuple(_xgmi(packages)),
+            links=(*_xgmi(packages), *withheld),
             software=(Software("amdgpu", version, "/sys/module/amdgpu/version"),) if version else (),
             problems=tuple(
                 Problem(
@@ -142,7 +154,8 @@ class Amd:
                     (kfd.FOLDER,),
                 )
                 for number, answer in kfd.unread(answers.kfd).items()
-            ),
+            )
+            + (_unjoined(answers.kfd) if withheld else ()),
         )
 
 
@@ -166,12 +179,15 @@ def _from_bus(function: PciFunction, answers: Answers) -> Claim:
         (answer for answer in files.values() if not answer.known), Answer(None, "not-asked", "amdgpu was not asked")
     )
     silence = Silence(asked.reason or NOT_SUPPORTED, asked.message or "amdgpu has no such file", "sysfs")
+    if function.driver is None and asked.reason == NOT_PRESENT:
+        silence = Silence(NOT_INSTALLED, "no driver is bound to the device", "sysfs")
     if function.driver not in (None, "amdgpu"):
         silence = Silence(NOT_APPLICABLE, f"the device is bound to {function.driver}, not to amdgpu", "sysfs")
+    unbound = silence.reason in (NOT_INSTALLED, NOT_APPLICABLE)
     by_id = MODELS.get(function.device_id or "") or function.name
     memory = whole(text.get("mem_info_vram_total"), MOST_BYTES)
     unit = (text.get("unique_id") or "").lower().removeprefix("0x").lstrip("0")
-    silent = dict.fromkeys((*_OF_DRIVER, "architecture", "state"), silence)
+    silent = dict.fromkeys((*_OF_DRIVER, "architecture", "state", *(["fabric"] if unbound else [])), silence)
     if by_id is None:
         silent["model"] = silence
     return Claim(
@@ -227,7 +243,8 @@ def _packages(nodes: Sequence[kfd.KfdNode]) -> list[list[kfd.KfdNode]]:
 def _from_kfd(index: int, package: list[kfd.KfdNode], answers: Answers) -> Claim:
     """What KFD says of one package; it has initialised the device, or would not list it."""
     first = package[0]
-    memory = [node.memory_bytes for node in package]
+    read = [files["properties"] for files in answers.kfd.nodes.values()]
+    memory = [node.memory_bytes for node in package] if all(answer.known for answer in read) else [None]
     hive = first.properties.get("hive_id", 0)
     version = first.properties.get("gfx_target_version", 0)
     device_id = f"{first.properties.get('device_id', 0):04x}"
@@ -241,7 +258,7 @@ def _from_kfd(index: int, package: list[kfd.KfdNode], answers: Answers) -> Claim
         address=first.address,
         unit=first.unit,
         uuid=_uuid(first.unit),
-        index=index,
+        index=index if first.number < _first_gap(answers.kfd) else None,
         model_by_id=MODELS.get(device_id),
         architecture=_gfx(version),
         vendor_id=f"{first.properties['vendor_id']:04x}" if "vendor_id" in first.properties else None,
@@ -253,8 +270,18 @@ def _from_kfd(index: int, package: list[kfd.KfdNode], answers: Answers) -> Claim
         ray=RayView(resource="GPU", type=RAY_TYPES.get(device_id)),
         visible_env=VISIBLE,
         attributes={"kfd_nodes": len(package), "xcc": first.properties.get("num_xcc")},
-        silent=dict.fromkeys(("model", "memory_bytes", "serial", "numa_node"), silence),
+        silent={
+            **dict.fromkeys(("model", "memory_bytes", "serial", "numa_node"), silence),
+            "fabric": Silence(NOT_APPLICABLE, "KFD names no hive", kfd.FOLDER),
+        },
     )
+
+
+def _first_gap(answers: kfd.Answers) -> float:
+    """The first KFD node that may be a GPU or not: the runtime's numbers after it are not known. The runtime passes
+    over those that it may not read, as raxl does."""
+    read = {number: files["properties"].reason for number, files in answers.nodes.items()}
+    return min((number for number, reason in read.items() if reason not in (None, NOT_PERMITTED)), default=math.inf)
 
 
 def _gfx(version: int) -> str | None:
@@ -263,19 +290,44 @@ def _gfx(version: int) -> str | None:
 
 
 def _xgmi(packages: Sequence[Sequence[kfd.KfdNode]]) -> list[LinkClaim]:
-    """XGMI between packages. KFD gives a pair's bandwidth as that of one link (least) and of all (most): their ratio is
-    the count of links (amdgpu_amdkfd.c, amdgpu_amdkfd_get_xgmi_bandwidth_mbytes). Zero says that it does not know."""
+    """XGMI between packages, as either end tells it. KFD gives a pair's bandwidth as that of one link (least) and of
+    all (most): their ratio is the count of links (amdgpu_amdkfd.c, amdgpu_amdkfd_get_xgmi_bandwidth_mbytes). Zero says
+    that it does not know."""
     owner = {node.number: place for place, package in enumerate(packages) for node in package}
     best: dict[tuple[int, int], kfd.KfdLink] = {}
     for place, package in enumerate(packages):
         for node in package:
             for link in node.links:
                 other = owner.get(link.to)
-                if link.type == kfd.XGMI and other is not None and place < other:
-                    known = best.get((place, other))
+                if link.type == kfd.XGMI and other not in (None, place):
+                    pair = min(place, other), max(place, other)
+                    known = best.get(pair)
                     if known is None or link.max_bandwidth > known.max_bandwidth:
-                        best[place, other] = link
-    return [_link(f"amd#{a}", f"amd#{b}", link) for (a, b), link in sorted(best.items())]
+                        best[pair] = link
+    names = [package[0].unit or package[0].address for package in packages]
+    if len(set(names)) < len(names):
+        names = [f"amd#{place}" for place in range(len(packages))]
+    return [_link(names[a], names[b], link) for (a, b), link in sorted(best.items())]
+
+
+def _withheld(on_bus: Sequence[PciFunction], seen: Set[str]) -> list[LinkClaim]:
+    """Pairs that XGMI may join, and of which KFD does not say whether it does: the PCIe path would be wrong."""
+    able = [
+        one.address
+        for one in on_bus
+        if one.evidence == "sysfs" and one.driver in (None, "amdgpu") and one.device_id in MODELS
+    ]
+    return [LinkClaim(a, b, None, None, evidence="sysfs") for a, b in combinations(able, 2) if not {a, b} <= seen]
+
+
+def _unjoined(answers: kfd.Answers) -> tuple[Problem, ...]:
+    """Why KFD does not say how they are joined."""
+    silent = [answers.listing, *(files["properties"] for files in answers.nodes.values())]
+    why = next((answer for answer in silent if not answer.known), Answer(None, NOT_PRESENT))
+    message = why.message or (
+        "there is no KFD topology" if not answers.listing.known else "KFD does not list the device"
+    )
+    return (Problem("links", why.reason or NOT_PRESENT, message, (kfd.FOLDER,)),)
 
 
 def _link(a: str, b: str, link: kfd.KfdLink) -> LinkClaim:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Mapping, NamedTuple, Sequence, TypeVar
 
 from raxl import __version__
-from raxl.collect import adapters, merge, unknown
+from raxl.collect import adapters, merge, refusals, unknown
 from raxl.host.record import Recording
 from raxl.host.replay import ReplayHost
 from raxl.intake import documents
@@ -50,7 +50,14 @@ def node(recording: Recording) -> Node:
     result = _system(host, recording, foreign, bus)
     result = _with_devices(result, devices, nics, report, bus)
     result = replace(
-        result, problems=(*problems, *_notes(recording), *_listing_problems(bus), *report.problems, *result.problems)
+        result,
+        problems=(
+            *problems,
+            *_notes(recording),
+            *refusals.problems(recording, bus.answers),
+            *report.problems,
+            *result.problems,
+        ),
     )
     return printable.record(_explained(result, devices, recording))  # type: ignore[no-any-return]
 
@@ -219,23 +226,9 @@ def _notes(recording: Recording) -> list[Problem]:
     return [Problem(subject, reason, message) for subject, reason, message in recording.notes]
 
 
-def _listing_problems(bus: _Bus) -> list[Problem]:
-    """A PCI tree that is there and could not be listed."""
-    listing = bus.answers.listing
-    if listing.known or listing.reason in (NOT_ASKED, NOT_PRESENT):
-        return []
-    return [
-        Problem(
-            "pci_tree",
-            listing.reason or NOT_ASKED,
-            listing.message or "the PCI tree could not be listed",
-            (pci.FOLDER,),
-        )
-    ]
-
-
 def _explained(result: Node, devices: Sequence[merge.Merged], recording: Recording) -> Node:
-    silences = {**unknown.of_adapters(result.nics), **{one.accelerator.id: one.silent for one in devices}}
+    silences: dict[str, Mapping[str, Silence]] = {"": refusals.of_node(recording), **unknown.of_adapters(result.nics)}
+    silences.update((one.accelerator.id, one.silent) for one in devices)
     told = recording.unasked.reason or NOT_ASKED
     nobody = Silence(NOT_SUPPORTED, "nothing that raxl read says it")
     default = nobody if recording.recorded_by else Silence(told, "what was given does not say it")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from raxl.model.accelerator import Accelerator
 from raxl.model.node import Node
 from raxl.model.printable import clean
-from raxl.model.problem import DISAGREEMENT
+from raxl.model.problem import DISAGREEMENT, UNREAD, Problem
 from raxl.render.naming import counted, kind_name, model_name
 from raxl.render.quantity import listed
 from raxl.render.unknown import Gap
@@ -19,7 +19,7 @@ _WORST_FIRST = ("lost", "degraded", "down", "unknown")
 def none_found(nodes: Sequence[Node]) -> str:
     """The sentence where there is no accelerator, with what was searched."""
     where = "this node" if len(nodes) == 1 else counted(len(nodes), "node")
-    read = all(node.looked_for.pci_functions is not None for node in nodes)
+    read = all(node.looked_for.pci_functions is not None and _refused(node) is None for node in nodes)
     found = "No accelerators on" if read else "No accelerators found on"
     return " ".join([f"{found} {where}.", *dict.fromkeys(_searched(node) for node in nodes)]).rstrip()
 
@@ -30,12 +30,17 @@ def _searched(node: Node) -> str:
     if not families:
         return ""
     places = [f"in {clean(place)}" for place in node.looked_for.places]
-    if node.looked_for.pci_functions is not None:
+    refused = _refused(node)
+    if node.looked_for.pci_functions is not None and refused is None:
         where = listed([f"on {counted(node.looked_for.pci_functions, 'PCI device')}", *places])
         return f"Looked for {families} {where}; all of it could be read."
-    refused = next((problem for problem in node.problems if problem.subject == "pci_tree"), None)
     why = f"could not be read ({clean(refused.message)})" if refused else "is not in what was read"
     return f"Looked for {families}{' ' + listed(places) if places else ''}; the PCI tree {why}."
+
+
+def _refused(node: Node) -> Problem | None:
+    """Why the PCI tree, or a part of it, could not be read."""
+    return next((one for one in node.problems if one.subject == "pci_tree" and one.reason in UNREAD), None)
 
 
 def devices_known(node: Node, gaps: Sequence[Gap], unasked: Gap | None) -> str:
