@@ -64,6 +64,7 @@ _PROCESS_NAME = re.compile(
 )
 _NAME_LINE = re.compile(r"^([ \t]+Name[ \t]*:[ \t]*\S*)[^\r\n]*", re.MULTILINE)
 _TABLE_LINE = re.compile(r"^(\|[ \t]+\d+[ \t][^|\n]*?\d+[ \t]+(?:C|G|C\+G|M|M\+C)[ \t]+\S+)[^|\n]*", re.MULTILINE)
+_OF_PROCESS = re.compile("^/proc/[^/]+/(task/[^/]+/)?(cmdline|environ)$")
 _BLANK = re.compile(r"(?:\s|&#(?:0*(?:9|10|13|32)|[xX]0*(?:9|[aAdD]|20));)+")
 
 
@@ -88,6 +89,8 @@ def file_text(path: str, text: str) -> str:
         return text.split("\n\n", 1)[0]
     if path == "/proc/cmdline":
         return kernel_command_line(text)
+    if _OF_PROCESS.search(path):
+        return ""
     return text
 
 

@@ -22,8 +22,8 @@ _HEX = "[0-9a-fA-F]"
 _BYTE = "(?:25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])"
 _IPV4 = rf"(?:{_BYTE}\.){{3}}{_BYTE}"
 _SHAPES = (
-    rf"(?<!{_HEX}){_HEX}{{8}}(?:-{_HEX}{{4}}){{3}}-{_HEX}{{12}}(?!{_HEX})",  # UUID
-    rf"(?<!{_HEX}){_HEX}{{8}}(?:_{_HEX}{{4}}){{3}}_{_HEX}{{12}}(?!{_HEX})",  # the same in a cgroup's name
+    rf"(?:(?<=pod)|(?<!{_HEX})){_HEX}{{8}}(?:-{_HEX}{{4}}){{3}}-{_HEX}{{12}}(?!{_HEX})",  # UUID
+    rf"(?:(?<=pod)|(?<!{_HEX})){_HEX}{{8}}(?:_{_HEX}{{4}}){{3}}_{_HEX}{{12}}(?!{_HEX})",  # the same in a cgroup's name
     rf"(?<![0-9a-fA-F:])(?:{_HEX}{{2}}:){{19}}{_HEX}{{2}}(?![0-9a-fA-F:.])",  # IP over InfiniBand
     rf"(?<![0-9a-fA-F:])(?:{_HEX}{{2}}[:-]){{5}}{_HEX}{{2}}(?![0-9a-fA-F:.-])",  # MAC
     rf"(?<![0-9a-fA-F:])(?:{_HEX}{{1,4}}:){{7}}{_HEX}{{1,4}}(?![0-9a-fA-F:.])",  # GID, IPv6
@@ -51,7 +51,7 @@ _PLACES = (
     ("user", r"[/\\](?:home|Users)[/\\]([A-Za-z][\w.-]{1,31})"),
     ("here", rf"\b(?:guid|host_hash)=\"(0x{_HEX}{{1,16}})\""),  # NCCL's XML
     ("here", r"\(([\w.-]+@[\w.-]+)\)"),  # who built the kernel, and where
-    ("here", rf"(?<![A-Za-z0-9])(?:en|ib|wl|ww|roce|iw|opa)x({_HEX}{{16}}|{_HEX}{{12}})(?![A-Za-z0-9])"),  # by MAC
+    ("serial", rf"(?<![A-Za-z0-9])(?:en|ib|wl|ww|roce|iw|opa)x({_HEX}{{16}}|{_HEX}{{12}})(?![A-Za-z0-9])"),  # by MAC
 )
 """Where an identity without a shape stands, as the group, and what it is: `here` counts in its place alone."""
 _FILES = (
@@ -67,8 +67,8 @@ _MOST = (1 << 64) - 1
 
 _VOCABULARY_FILES = re.compile(r"/(os-release|cpuinfo|product_name|sys_vendor|hca_type|osrelease)$")
 _VOCABULARY = re.compile(
-    r"</?([\w:.-]+)|([\w:.-]+)=\"|(?:type|name)=\"([^\"]*)\"|<product_[a-z]+>([^<]*)<"
-    r"|name=\"(?:CPU|GPU)Model\"\s+value=\"([^\"]*)\""
+    r"name=\"(?:CPU|GPU)(?:Model|Vendor)\"\s+value=\"([^\"]*)\"|(?:type|name)=\"([^\"]*)\"|<product_[a-z]+>([^<]*)<"
+    r"|</?([\w:.-]+)|([\w:.-]+)=\""
 )
 """The words of an XML document's own language, and of the products that it names."""
 
@@ -180,7 +180,8 @@ class _Pass:
             return text
         is_hex = is_hex or bool(prefix) or re.fullmatch("(?=.*[a-f])(?=.*[0-9])[0-9a-f]+", word) is not None
         digest = self._digest(word)
-        return prefix + "".join(_character(c, next(digest), is_hex) if c.isalnum() else c for c in body)
+        new = "".join(_character(c, next(digest), is_hex) if c.isalnum() else c for c in body)
+        return prefix + (new.upper() if is_hex and body.isupper() else new)
 
     def _aliases(self, unit: int) -> Iterable[Tuple[str, str]]:
         """How the kernel writes a unique id (KFD in decimal, amdgpu in hex), and its stand-in written alike.
@@ -261,6 +262,7 @@ def _identities(recording: Recording) -> Tuple[Set[str], Set[int]]:
     return names, units
 
 
+_USER = re.compile(next(place for kind, place in _PLACES if kind == "user"))
 _COMPILED = [(kind, re.compile(place, re.MULTILINE)) for kind, place in _PLACES]
 
 
@@ -279,7 +281,7 @@ def _words(recording: Recording) -> Set[str]:
     for question, answer in recording.answers.items():
         kind, subject = question
         if kind in ("text", "names", "link"):
-            texts.append(subject)
+            texts.append(_USER.sub("", subject))
         if kind in ("command", "document"):
             for text in _texts(answer):
                 texts += [word for found in _VOCABULARY.findall(text) for word in found] if "<" in text else [text]
@@ -290,7 +292,8 @@ def _words(recording: Recording) -> Set[str]:
 
 def _host_names(text: str) -> Iterable[str]:
     name = text.strip()
-    for word in (name, name.split(".", 1)[0]):
+    host, _, domain = name.partition(".")
+    for word in (name, host, *([domain] if "." in domain else [])):
         if len(word) > 2 and word.lower() not in _NO_NAME and not word.isdigit():
             yield word
 
