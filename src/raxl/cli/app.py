@@ -50,6 +50,10 @@ def main() -> None:
     import gc
     import os
 
+    for name, descriptor in (("stdin", 0), ("stdout", 1), ("stderr", 2)):
+        if getattr(sys, name) is None:  # closed: what is opened next would take its place
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), "w" if descriptor else "r"))
+
     gc.set_threshold(100_000)  # a command makes few cycles, and looking for them costs a tenth of its time
 
     from raxl.cli import completions, outcome

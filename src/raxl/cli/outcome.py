@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from typing import TYPE_CHECKING, Any, Sequence
@@ -13,11 +14,13 @@ from raxl.errors import RaxlError
 if TYPE_CHECKING:
     from raxl.model.inventory import Inventory
 
-OK, WRONG, USAGE, INCOMPLETE, INTERRUPTED = 0, 1, 2, 3, 130
+OK, WRONG, USAGE, INCOMPLETE, NOT_STARTED, INTERRUPTED = 0, 1, 2, 3, 4, 130
 _COMMAND_LINE_ERROR: Any = typer.BadParameter.__mro__[2]
 """What typer raises for a wrong command line. It carries click inside, and publishes only this class's children."""
 _VITAL = ("model", "memory_bytes", "state")
 """Of a device that is present, what makes an answer incomplete when it could not be read."""
+_OTHERS = ("nics", "numa_nodes", "cpu")
+"""Subjects with such fields that are no accelerators."""
 _WHOLE = ("node", "pci_tree", "links", "accelerators")
 """Subjects that concern a node as a whole."""
 
@@ -35,13 +38,26 @@ def run(app: typer.Typer, arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _leave_standard_output()
         return OK
+    except OSError as error:
+        _leave_standard_output()
+        if "--debug" in arguments:
+            raise
+        return _told(
+            _one_line(f"{error.filename or 'standard output'} failed ({error.strerror or error})"), NOT_STARTED
+        )
     except RaxlError as error:
         if "--debug" in arguments:
             raise
         return _told(_one_line(str(error)), error.exit_code)
     return code if isinstance(code, int) else OK
+
+
+def _leave_standard_output() -> None:
+    """Points it to nowhere: else the interpreter flushes once more at exit, and complains."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _told(line: str, code: int) -> int:
@@ -66,7 +82,7 @@ def of_inventory(inventory: Inventory) -> int:
     for node in inventory.nodes:
         for problem in node.problems:
             name, _, field = problem.subject.rpartition(".")
-            vital = problem.subject in _WHOLE or (field in _VITAL and not name.startswith(("nics", "numa_nodes")))
+            vital = problem.subject in _WHOLE or (field in _VITAL and not name.startswith(_OTHERS))
             if problem.reason in UNREAD and vital and not _is_nic(name, node.nics):
                 return INCOMPLETE
     return OK

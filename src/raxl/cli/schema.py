@@ -9,9 +9,10 @@ import typer
 
 def command(kind: Annotated[str, typer.Argument(metavar="KIND", help="inventory")]) -> None:
     """Print the JSON Schema of an output."""
+    from raxl.cli.streams import Streams
     from raxl.errors import UsageError
     from raxl.model import codec
 
     if kind not in codec.KINDS:
         raise UsageError(f"no schema is called {kind}", f"known: {', '.join(codec.KINDS)}")
-    typer.echo(codec.schema(kind), nl=False)
+    Streams().write(codec.schema(kind))

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(invoke_without_command=True, rich_markup_mode=None)
 STANDARD_OUTPUT = Path("-")
+_LONGEST_KEY = 1 << 16
 DEFAULT_OUTPUT = "raxl-{name}.tar.gz"
 
 
@@ -88,7 +89,8 @@ def _key(path: Path | None) -> bytes | None:
     if path is None:
         return None
     try:
-        key = path.read_bytes()
+        with path.open("rb") as file:
+            key = file.read(_LONGEST_KEY)  # /dev/urandom has no end
     except OSError as error:
         raise UnreadableInput(f"{path} cannot be read", error.strerror or "") from error
     if len(key) < 16:
@@ -137,7 +139,8 @@ def _counted(counts: Counter[Any]) -> str:
 def collector() -> None:
     """Write the single-file collector: ssh NODE python3 -I - < raxl-collect.py > node.tar.gz."""
     from raxl import __version__
+    from raxl.cli.streams import Streams
     from raxl.host import pack
     from raxl.plugins import registry
 
-    typer.echo(pack.collector(__version__, registry.ask_tasks()), nl=False)
+    Streams().write(pack.collector(__version__, registry.ask_tasks()))

@@ -45,6 +45,9 @@ Output = Annotated[
 ]
 
 
+_LONGEST = 10.0**6
+
+
 class Source(NamedTuple):
     """The flags, as given."""
 
@@ -59,6 +62,10 @@ def recordings(source: Source, *needed: str) -> list[Recording]:
 
     `needed` names modules that the command will need: they are loaded while the machine answers.
     """
+    if not source.timeout < _LONGEST:  # nan is no less than anything
+        from raxl.errors import UsageError
+
+        raise UsageError(f"--timeout {source.timeout} is no number of seconds")
     if source.paths:
         from raxl.collect import inputs
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 from raxl.model.printable import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from raxl.render.text import Line
 
@@ -76,8 +76,9 @@ class Streams:
 
     def write_bytes(self, content: bytes) -> None:
         """Writes binary content to standard output."""
-        self.stdout.buffer.write(content)
-        self.stdout.flush()
+        with self._reader_may_leave():
+            self.stdout.buffer.write(content)
+            self.stdout.flush()
 
     def note(self, line: str) -> None:
         """Writes a line for a person to standard error."""
@@ -97,9 +98,14 @@ class Streams:
 
     def _print(self, text: str) -> None:
         encoding = self.stdout.encoding or "utf-8"
-        try:
+        with self._reader_may_leave():
             self.stdout.write(text.encode(encoding, "replace").decode(encoding))
             self.stdout.flush()
+
+    @contextlib.contextmanager
+    def _reader_may_leave(self) -> Iterator[None]:
+        try:
+            yield
         except BrokenPipeError:
             # Else the interpreter flushes once more at exit, and complains.
             with contextlib.suppress(OSError, ValueError):

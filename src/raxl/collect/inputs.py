@@ -55,7 +55,7 @@ def _open(path: str) -> list[Recording]:
     if path == STANDARD_INPUT:
         return _from_bytes(sys.stdin.buffer.read(archive.LARGEST + 1), path)
     if not os.path.lexists(path):
-        raise UnreadableInput(f"{path}: no such file")
+        raise UnreadableInput(f"{path or repr(path)}: no such file")
     try:
         return _open_folder(path) if Path(path).is_dir() else _open_file(path)
     except OSError as error:
@@ -142,6 +142,8 @@ def _open_children(paths: Sequence[str]) -> list[Recording]:
             unknown = error
         except CannotStart as error:
             found.append(_unreadable(path, error))
+        except OSError as error:
+            found.append(_unreadable(path, UnreadableInput(f"{path} cannot be read", error.strerror or str(error))))
     if not found and unknown is not None:
         raise unknown
     return found

@@ -6,6 +6,7 @@ import os
 
 from raxl import __version__
 from raxl.collect import clock
+from raxl.errors import UnreadableInput
 from raxl.host.asker import Asker
 from raxl.host.record import Recording
 from raxl.plugins import registry
@@ -16,7 +17,9 @@ ROOT_VARIABLE = "RAXL_HOST_ROOT"
 
 def asker(budget_seconds: float) -> Asker:
     """An asker of this machine that has begun."""
-    root = os.environ.get(ROOT_VARIABLE, "/")
+    root = os.environ.get(ROOT_VARIABLE) or "/"
+    if not os.path.isdir(root):
+        raise UnreadableInput(f"{ROOT_VARIABLE} names {root}, which is no folder")
     begun = Asker(registry.ask_tasks(), root=root, budget_seconds=budget_seconds)
     begun.start()
     return begun

@@ -204,9 +204,8 @@ class TreeRecording(Recording):
         target = self._tree.target(path)
         if links >= MOST_LINKS or len(target) > MOST_STEPS:
             return _TOO_MANY
-        if target.startswith("/"):
-            return self._resolve(target.strip("/"), links + 1)
-        return self._walk(parent, target, links + 1)
+        start = _Resolved("", "folder") if target.startswith("/") else parent
+        return self._walk(start, target, links + 1)
 
     def _walk(self, start: _Resolved, target: str, links: int) -> _Resolved | Answer:
         found: _Resolved | Answer = start
