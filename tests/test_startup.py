@@ -13,7 +13,7 @@ MATRIX = Path(__file__).parent / "data" / "matrix.txt"
 
 PROGRAM = """
 import contextlib, io, sys
-from raxl.cli.app import main
+from raxl.cli.entry import main
 sys.argv = ["raxl", *sys.argv[1:]]
 with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):
     main()

@@ -1,6 +1,6 @@
 """`python -m raxl`."""
 
-from raxl.cli.app import main
+from raxl.cli.entry import main
 
 if __name__ == "__main__":
     main()

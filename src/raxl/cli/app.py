@@ -1,8 +1,7 @@
-"""`raxl`: the commands, and the one place where an error becomes a line and an exit code."""
+"""`raxl`: the commands."""
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated, Optional
 
 import typer
@@ -43,23 +42,3 @@ def _root(
 ) -> None:
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
-
-
-def main() -> None:
-    """The console script: runs the command line and leaves with the contract's exit code."""
-    import gc
-    import os
-
-    for name, descriptor in (("stdin", 0), ("stdout", 1), ("stderr", 2)):
-        if getattr(sys, name) is None:  # closed: what is opened next would take its place
-            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), "w" if descriptor else "r"))
-
-    gc.set_threshold(100_000)  # a command makes few cycles, and looking for them costs a tenth of its time
-
-    from raxl.cli import completions, outcome
-
-    if completions.VARIABLE in os.environ:
-        from typer.completion import completion_init  # type: ignore[attr-defined]
-
-        completion_init()
-    sys.exit(outcome.run(app, sys.argv[1:]))

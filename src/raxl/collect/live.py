@@ -11,12 +11,34 @@ from raxl.host.asker import Asker
 from raxl.host.record import Recording
 from raxl.plugins import registry
 
+BUDGET_SECONDS = 20.0
 ROOT_VARIABLE = "RAXL_HOST_ROOT"
 """Where the host's file system is mounted, for a raxl that runs in a container beside it."""
 
 
+_begun: list[Asker] = []
+"""The asker that began before the command line was read."""
+
+
+def begin() -> None:
+    """Begins to ask this machine, for an `asker` to come. What is wrong with its root is told by that one."""
+    if os.path.isdir(os.environ.get(ROOT_VARIABLE) or "/"):
+        _begun.append(asker(BUDGET_SECONDS))
+
+
+def leave() -> None:
+    """Ends an asker that began and was not wanted."""
+    while _begun:
+        with _begun.pop():
+            pass
+
+
 def asker(budget_seconds: float) -> Asker:
-    """An asker of this machine that has begun."""
+    """An asker of this machine that has begun; `budget_seconds` count from its beginning."""
+    if _begun:
+        early = _begun.pop()
+        early.allow(budget_seconds)
+        return early
     root = os.environ.get(ROOT_VARIABLE) or "/"
     if not os.path.isdir(root):
         raise UnreadableInput(f"{ROOT_VARIABLE} names {root}, which is no folder")

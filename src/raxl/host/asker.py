@@ -59,14 +59,19 @@ class Asker:
         self._tasks = list(tasks)
         self._modules = modules
         self._root = root
-        self._deadline = time.monotonic() + budget_seconds
-        self._budget = budget_seconds
+        self._beginning = time.monotonic()
+        self.allow(budget_seconds)
         self._answers: dict[Question, Answer] = {}
         self._notes: list[tuple[str, str, str]] = []
         self._child: subprocess.Popen[bytes] | None = None
         self._stream: int | None = None
         self._question: Question | None = None
         """What the child was last seen to ask."""
+
+    def allow(self, budget_seconds: float) -> None:
+        """Sets the whole budget, counted from the asker's beginning."""
+        self._budget = budget_seconds
+        self._deadline = self._beginning + budget_seconds
 
     def __enter__(self) -> "Asker":
         return self

@@ -1,0 +1,46 @@
+"""The console script. A command about this machine begins to ask it before typer is loaded, which takes as long."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Sequence
+
+LIVE = ("discover", "topo")
+"""Commands that read this machine unless `--from` names something else."""
+
+
+def main() -> None:
+    """Runs the command line and leaves with the contract's exit code."""
+    import gc
+
+    for name, descriptor in (("stdin", 0), ("stdout", 1), ("stderr", 2)):
+        if getattr(sys, name) is None:  # closed: what is opened next would take its place
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), "w" if descriptor else "r"))
+    gc.set_threshold(100_000)  # a command makes few cycles, and looking for them costs a tenth of its time
+
+    try:
+        if will_ask(sys.argv[1:]):
+            from raxl.collect import live
+
+            live.begin()
+        from raxl.cli import completions, outcome
+        from raxl.cli.app import app
+
+        if completions.VARIABLE in os.environ:
+            from typer.completion import completion_init  # type: ignore[attr-defined]
+
+            completion_init()
+        code = outcome.run(app, sys.argv[1:])
+    except KeyboardInterrupt:  # while modules are loaded
+        code = 130
+    finally:
+        if (loaded := sys.modules.get("raxl.collect.live")) is not None:
+            loaded.leave()
+    sys.exit(code)
+
+
+def will_ask(arguments: Sequence[str]) -> bool:
+    """Whether these arguments will surely have this machine asked: wrong ones may, and cost a child that is ended."""
+    asks = bool(arguments) and arguments[0] in LIVE
+    return asks and not any(word.startswith("--from") or word in ("-h", "--help") for word in arguments)
