@@ -66,6 +66,15 @@ def test_the_collector_is_written_for_the_python_of_old_nodes() -> None:
     text.encode("ascii")
 
 
+@pytest.mark.parametrize("budget", ["soon", "nan", "-1", "1e99"])
+def test_a_budget_that_is_none_is_one_line(budget: str) -> None:
+    program = pack.collector("0", registry.ask_tasks()).encode()
+    environment = {**os.environ, "RAXL_TIMEOUT": budget}
+    done = subprocess.run([sys.executable, "-I", "-"], input=program, capture_output=True, env=environment, check=False)
+    assert done.returncode == 2
+    assert done.stderr == f"raxl: error: RAXL_TIMEOUT={budget} is no number of seconds\n".encode()
+
+
 def test_it_carries_no_more_of_raxl_than_asking_needs() -> None:
     text = pack.collector("0", registry.ask_tasks())
     for module in ("raxl.render", "raxl.cli", "raxl.collect", "raxl.topology", "raxl.model.codec", "raxl.host.redact"):

@@ -10,10 +10,19 @@ from typing import Any, Mapping, Sequence
 from raxl.host import Question, archive, snapshot
 from raxl.host.asker import Asker
 
+LONGEST = 1e6
 
-def main(modules: Mapping[str, Sequence[Any]], tasks: Sequence[str], version: str, budget_seconds: float) -> None:
-    """Asks this machine within the budget and writes the snapshot."""
-    recording = Asker(tasks, budget_seconds=budget_seconds, modules=modules).record()
+
+def main(modules: Mapping[str, Sequence[Any]], tasks: Sequence[str], version: str, budget: str) -> None:
+    """Asks this machine within the budget (seconds, as text) and writes the snapshot; leaves with 2 for no budget."""
+    try:
+        seconds = float(budget)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < LONGEST:
+        sys.stderr.write(f"raxl: error: RAXL_TIMEOUT={budget} is no number of seconds\n")
+        sys.exit(2)
+    recording = Asker(tasks, budget_seconds=seconds, modules=modules).record()
     recording.created = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     recording.recorded_by = version
     name = recording.answer(Question("text", "/proc/sys/kernel/hostname")).value

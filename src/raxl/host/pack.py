@@ -49,7 +49,7 @@ sys.meta_path.insert(0, Packed())
 
 from raxl.host.collector import main
 
-main(MODULES, TASKS, {version!r}, float(os.environ.get("RAXL_TIMEOUT", "20")))
+main(MODULES, TASKS, {version!r}, os.environ.get("RAXL_TIMEOUT", "20"))
 '''
 
 
