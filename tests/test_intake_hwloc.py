@@ -358,8 +358,8 @@ def test_nvswitches_are_taken_for_one():
     text = matrix("NVLinkBandwidth", "OSDev:100 OSDev:101 PCIDev:200 PCIDev:201", values, 4)
     report = parsed(two_gpus(after=chips), text).report
     assert [(switch.id, switch.kind) for switch in report.switches] == [
-        ("0000:61:00.0", "nvswitch"),
-        ("0000:62:00.0", "nvswitch"),
+        ("nvswitch@0000:61:00.0", "nvswitch"),
+        ("nvswitch@0000:62:00.0", "nvswitch"),
     ]
     assert [(link.link_class, link.bandwidth_bytes_per_second) for link in report.links] == [("NV3", 75 * 10**9)]
 

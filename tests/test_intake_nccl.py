@@ -68,7 +68,8 @@ def test_links(path):
     foreign, truth = nccl_xml.parse(path.read_text())[0], Truth(path.read_text())
     classes = {frozenset((link.a, link.b)): link.link_class for link in foreign.report.links}
     switched: dict[str, int] = {}
-    wanted: dict[frozenset[str], str] = {}
+    looped: set[str] = set()
+    wanted: dict[frozenset[str], str | None] = {}
     for address, gpu in truth.gpus.items():
         for kind, prefix in PREFIXES.items():
             for link in gpu.findall(kind):
@@ -77,6 +78,9 @@ def test_links(path):
                     wanted[frozenset((address, target))] = f"{prefix}{count}"
                 elif (link.get("tclass") or "").startswith("0x0680"):
                     switched[address] = switched.get(address, 0) + count
+                elif target == address:
+                    looped.add(address)
+    wanted.update({frozenset((a, b)): None for a in looped for b in looped if a != b})
     for a in switched:
         wanted.update({frozenset((a, b)): f"NV{min(switched[a], switched[b])}" for b in switched if a != b})
     assert classes == wanted
@@ -110,6 +114,8 @@ def cpu(inside: str, numa: str = "0", **attributes: str) -> str:
 
 
 def pci(address: str, inside: str = "", kind: str | None = None, **attributes: str) -> str:
+    """A function; one with nothing beneath is a disk where no class is given."""
+    kind = kind or (None if inside else "0x010802")
     named = {"busid": address, **({"class": kind} if kind else {}), **attributes}
     text = "".join(f' {name}="{value}"' for name, value in named.items())
     return f"<pci{text}>{inside}</pci>"
@@ -236,6 +242,21 @@ def test_a_link_to_itself_is_ignored():
     assert foreign.report.links == ()
 
 
+def test_links_to_themselves_leave_the_pair_unknown():
+    """A virtual machine's file gives each GPU as the other end of its own NVLinks: which two they join is not told."""
+    looped = [pci(f"000{number}:00:00.0", gpu(number, link(f"000{number}:00:00.0", "12"))) for number in (1, 2)]
+    foreign, (problem,) = nccl_xml.parse(document(cpu("".join(looped))))
+    assert [(found.link_class, found.kind, found.count) for found in foreign.report.links] == [(None, None, None)]
+    assert (problem.subject, problem.reason) == ("links", "not-asked")
+
+
+def test_functions_that_only_have_an_address_are_told():
+    bare = '<pci busid="0000:00:1e.0"/><pci busid="0000:00:1f.0"/>'
+    _, (problem,) = nccl_xml.parse(document(cpu(pci("0000:00:16.0") + bare)))
+    assert (problem.subject, problem.reason) == ("pci_tree", "not-asked")
+    assert problem.message.startswith("2 PCI functions have neither class nor vendor")
+
+
 def test_counts_of_one_target_add_up():
     twice = link("0000:02:00.0", "2") + link("0000:02:00.0", "1")
     back = link("0000:01:00.0", "3")
@@ -260,7 +281,7 @@ def test_nvswitches_take_the_smaller_total():
     few = link("0000:1c:00.0", "5", "0x068000") + link("0000:1d:00.0", "3", "0x068001")
     foreign = parsed(cpu(pci("0000:01:00.0", gpu(0, many)) + pci("0000:02:00.0", gpu(1, few))))
     assert [(found.link_class, found.kind) for found in foreign.report.links] == [("NV5", "nvlink")]
-    assert [(switch.id, switch.kind) for switch in foreign.report.switches] == [("0000:1c:00.0", "nvswitch")]
+    assert [(switch.id, switch.kind) for switch in foreign.report.switches] == [("nvswitch@0000:1c:00.0", "nvswitch")]
 
 
 @pytest.mark.parametrize("count", ["", "-3", "many", "9" * 20])

@@ -374,7 +374,7 @@ HGX_TABLE = """\
    MODEL                MEMORY  PCI           NUMA  LINK      STATE  RAY
 0  H100 80GB HBM3     79.6 GiB  0000:19:00.0     0  gen5 ×16  ok     GPU · H100
 1  H100 80GB HBM3     79.6 GiB  0000:3b:00.0     0  gen5 ×16  ok     GPU · H100
-…  6 more like these                                          ok
+…  6 more like these                           0–1            ok
 
 8 × H100, all ok.
 """
@@ -412,7 +412,7 @@ LOST_TABLE = """\
    MODEL                MEMORY  PCI           NUMA  LINK      STATE  RAY
 0  H100 80GB HBM3     79.6 GiB  0000:19:00.0     0  gen5 ×16  ok     GPU · H100
 1  H100 80GB HBM3     79.6 GiB  0000:3b:00.0     0  gen5 ×16  ok     GPU · H100
-…  5 more like these                                          ok
+…  5 more like these                           0–1            ok
 6  H100 80GB HBM3            ?  0000:cb:00.0     1  gen5 ×16  lost   –
 
 ?  memory of GPU 6: failed (the driver says: GPU is lost)

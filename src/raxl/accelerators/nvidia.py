@@ -11,11 +11,11 @@ from raxl.host import Answer, Host, stripped
 from raxl.model import nominal
 from raxl.model.accelerator import Fabric, Partition, RayView
 from raxl.model.component import PciFunction, PciLink, Switch
-from raxl.model.identity import pci_address
+from raxl.model.identity import nvswitch_id, pci_address
 from raxl.model.link import fabric_class
 from raxl.model.nic import Nic
 from raxl.model.node import Software
-from raxl.model.problem import DISAGREEMENT, FAILED, NOT_APPLICABLE, NOT_SUPPORTED, Problem
+from raxl.model.problem import DISAGREEMENT, FAILED, NOT_APPLICABLE, NOT_ASKED, NOT_SUPPORTED, Problem
 from raxl.model.report import Claim, LinkClaim, Report, Silence
 from raxl.sources import nvidia_smi_topo, nvidia_smi_xml, pci
 from raxl.sources.numbers import MOST_PLACES, whole
@@ -280,7 +280,6 @@ def _from_driver(name: str, answers: Answers) -> Claim:
 def _from_query(index: int, gpu: nvidia_smi_xml.Gpu) -> Claim:
     failed = {field: Silence(FAILED, f"nvidia-smi says: {words}", QUERY) for field, words in gpu.failed}
     words = " ".join(text for _, text in gpu.failed)
-    missing = ("serial", "memory_bytes", "architecture", "uuid", "model")
     lost = "lost" in words or "fallen off" in words
     if failed:
         for field in ("state", "fabric", "ray.type"):
@@ -302,7 +301,7 @@ def _from_query(index: int, gpu: nvidia_smi_xml.Gpu) -> Claim:
         link=link if link != PciLink() else None,
         memory_bytes=gpu.memory_bytes,
         memory_numa_node=gpu.memory_numa_node,
-        state="lost" if lost else None if failed else "ok",
+        state="lost" if lost else None if failed or "memory_bytes" in gpu.absent else "ok",
         partitions=tuple(_partition(place, mig) for place, mig in enumerate(gpu.mig_devices)),
         fabric=_fabric(gpu),
         ray=RayView(resource="GPU", type=ray_type(gpu.product)),
@@ -317,12 +316,25 @@ def _from_query(index: int, gpu: nvidia_smi_xml.Gpu) -> Claim:
             )
             if value is not None
         },
-        silent={
-            **dict.fromkeys(missing, Silence(NOT_SUPPORTED, "nvidia-smi does not say", QUERY)),
-            "fabric": Silence(NOT_APPLICABLE, "nvidia-smi names no fabric", QUERY),
-            **failed,
-        },
+        silent={**_unsaid(gpu), **failed},
     )
+
+
+def _unsaid(gpu: nvidia_smi_xml.Gpu) -> dict[str, Silence]:
+    """Why a field has no value where no reading of it failed: the tool names none, or this output does not hold it."""
+    silent = dict.fromkeys(
+        ("serial", "memory_bytes", "architecture", "uuid", "model"),
+        Silence(NOT_SUPPORTED, "nvidia-smi does not say", QUERY),
+    )
+    silent["fabric"] = Silence(NOT_APPLICABLE, "nvidia-smi names no fabric", QUERY)
+    missing = Silence(NOT_ASKED, "this output of nvidia-smi does not hold it")
+    if gpu.is_cut:
+        missing = Silence(FAILED, "nvidia-smi's output ends inside this device", QUERY)
+        silent["fabric"] = missing
+    silent.update(dict.fromkeys(gpu.absent, missing))
+    if "memory_bytes" in gpu.absent:
+        silent["state"] = missing
+    return silent
 
 
 def _partition(place: int, mig: nvidia_smi_xml.MigDevice) -> Partition:
@@ -402,7 +414,7 @@ def _matrix_name(name: str, matrix: nvidia_smi_topo.Matrix) -> str:
 
 def _switch(function: PciFunction) -> Switch:
     return Switch(
-        id=f"nvswitch@{function.address}",
+        id=nvswitch_id(function.address),
         kind="nvswitch",
         pci=function.identity,
         pcie_root=function.host_bridge,

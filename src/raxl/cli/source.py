@@ -18,7 +18,7 @@ From = Annotated[
         "--from",
         metavar="PATH",
         help="Read recorded facts instead of this machine: a snapshot, a sysfs tree or a tar of one, or another tool's "
-        "output. Repeatable; - is standard input.",
+        "output. Repeatable; - is standard input, which is waited for.",
         rich_help_panel="Source",
     ),
 ]

@@ -147,4 +147,5 @@ def _of_links(links: Sequence[Link], default: Silence) -> Iterable[Problem]:
 
 
 def _problem(subject: str, silence: Silence) -> Problem:
-    return Problem(subject, silence.reason, silence.message, (silence.evidence,) if silence.evidence else ())
+    asked = silence.evidence and silence.reason != NOT_ASKED
+    return Problem(subject, silence.reason, silence.message, (silence.evidence,) if asked else ())

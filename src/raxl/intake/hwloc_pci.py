@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from raxl.intake.hwloc_objects import HwlocObject, Topology
 from raxl.model.component import PciFunction, Switch
-from raxl.model.identity import pci_address
+from raxl.model.identity import nvswitch_id, pci_address
 from raxl.model.problem import DISAGREEMENT, Problem
 from raxl.sources import pci
 
@@ -108,7 +108,7 @@ def nvswitches(topology: Topology, tree: PciTree) -> tuple[Switch, ...]:
     marked = {thing.address for thing in topology.of_type("PCIDev") if thing.element.get("subtype") == "NVSwitch"}
     return tuple(
         Switch(
-            id=address,
+            id=nvswitch_id(address),
             kind="nvswitch",
             pci=function.identity,
             pcie_root=function.host_bridge,

@@ -27,7 +27,9 @@ def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:
     tree, contradictions = hwloc_pci.pci_tree(topology)
     matrices, misfits = hwloc_matrix.matrices(topology)
     switches = hwloc_pci.nvswitches(topology, tree)
-    links, differences = hwloc_links.links(matrices, tree, frozenset(switch.id for switch in switches))
+    links, differences = hwloc_links.links(
+        matrices, tree, frozenset(switch.pci.address for switch in switches if switch.pci)
+    )
     foreign = Foreign(
         form=FORM,
         functions=tuple(function for _, function in sorted(tree.functions.items())),

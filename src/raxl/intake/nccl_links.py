@@ -11,9 +11,9 @@ from itertools import combinations
 
 from raxl.intake.nccl_tree import FORM, Device, number
 from raxl.model.component import PciIdentity, Switch
-from raxl.model.identity import pci_address
+from raxl.model.identity import nvswitch_id, pci_address
 from raxl.model.link import fabric_class
-from raxl.model.problem import DISAGREEMENT, Problem
+from raxl.model.problem import DISAGREEMENT, NOT_ASKED, Problem
 from raxl.model.report import LinkClaim
 from raxl.sources import pci
 
@@ -30,7 +30,8 @@ _Counts = dict[tuple[str, str], int | None]
 
 def links(gpus: Sequence[Device]) -> tuple[tuple[LinkClaim, ...], tuple[Problem, ...]]:
     """The links of every pair of GPUs: those between the two, else those of both to the NVSwitches."""
-    found, problems = [], []
+    found: list[LinkClaim] = []
+    problems: list[Problem] = []
     for kind in _KINDS:
         counts = _stated(gpus, kind)
         for a, b in combinations([gpu.function.address for gpu in gpus], 2):
@@ -40,7 +41,19 @@ def links(gpus: Sequence[Device]) -> tuple[tuple[LinkClaim, ...], tuple[Problem,
                 problems += [problem] if problem else []
             elif (a, _SWITCH) in counts and (b, _SWITCH) in counts:
                 found.append(_claim(a, b, kind, _lesser(counts[a, _SWITCH], counts[b, _SWITCH])))
+    joined = {frozenset((claim.a, claim.b)) for claim in found}
+    looped = [gpu.function.address for gpu in gpus if _leads_to_itself(gpu)]
+    open_pairs = [pair for pair in combinations(looped, 2) if frozenset(pair) not in joined]
+    if open_pairs:
+        message = f"{len(looped)} GPUs state NVLinks to themselves: which GPU they lead to is not told"
+        problems.append(Problem("links", NOT_ASKED, message, (FORM,)))
+    found += [LinkClaim(a, b, None, None, evidence=FORM) for a, b in open_pairs]
     return tuple(found), tuple(problems)
+
+
+def _leads_to_itself(gpu: Device) -> bool:
+    """Whether a GPU's own address stands as the other end of its NVLinks, as in a file made for a virtual machine."""
+    return any(pci_address(target) == gpu.function.address and count for target, count, _ in _ends(gpu, "nvlink"))
 
 
 def nvswitches(gpus: Sequence[Device], devices: Sequence[Device]) -> tuple[Switch, ...]:
@@ -50,7 +63,7 @@ def nvswitches(gpus: Sequence[Device], devices: Sequence[Device]) -> tuple[Switc
     listed = [address for address, function in own.items() if function.class_id == _NVSWITCH_CLASS]
     return tuple(
         Switch(
-            id=address,
+            id=nvswitch_id(address),
             kind="nvswitch",
             pci=own[address].identity if address in own else PciIdentity(address),
             numa_node=own[address].numa_node if address in own else None,

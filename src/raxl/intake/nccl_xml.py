@@ -60,7 +60,16 @@ def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:
         nics=nics,
         report=Report(claims=claims, links=links, switches=nccl_links.nvswitches(gpus, devices)),
     )
-    return foreign, (*_state(error, others), *doubles, *renumbered, *differences, *odd)
+    return foreign, (*_state(error, others), *_nameless(devices), *doubles, *renumbered, *differences, *odd)
+
+
+def _nameless(devices: Sequence[Device]) -> Iterator[Problem]:
+    """Functions of which the file gives an address and no more: neither ids nor anything beneath."""
+    bare = [device for device in devices if len(device.element) == 0]
+    count = sum(1 for one in bare if one.function.class_id is None and one.function.vendor_id is None)
+    if count:
+        message = f"{count} PCI functions have neither class nor vendor in this file: what they are is not told"
+        yield Problem("pci_tree", NOT_ASKED, message, (FORM,))
 
 
 def _state(error: str | None, others: int) -> Iterator[Problem]:

@@ -28,6 +28,11 @@ def last_pci_address(path: str) -> str | None:
     return None
 
 
+def nvswitch_id(address: str) -> str:
+    """The id of an NVSwitch, whichever source names it."""
+    return f"nvswitch@{address}"
+
+
 def accelerator_id(vendor: str, index: int | None, address: str | None, place: int) -> str:
     """`nvidia:0` by the runtime's index, else `nvidia@0000:3b:00.0` by address, else `nvidia@2` by its order."""
     if index is not None:

@@ -8,6 +8,7 @@ from raxl.render import cells
 from raxl.render.cells import Cells
 from raxl.render.columns import Column, Row
 from raxl.render.naming import Names
+from raxl.render.quantity import number_ranges
 from raxl.render.text import Span
 from raxl.render.unknown import UNKNOWN, Unknowns
 
@@ -105,4 +106,8 @@ def _more(columns: tuple[Column, ...], rows: list[Row]) -> Row:
     cells: dict[str, Span] = {"STATE": rows[0][[column.title for column in columns].index("STATE")]}
     cells[columns[0].title] = ("…", "dim")
     cells[columns[1].title] = (f"{len(rows)} more like these", "dim")
+    numa = [column.title for column in columns].index("NUMA")
+    places = list(dict.fromkeys(row[numa][0] for row in rows))
+    if all(place.isdecimal() for place in places):
+        cells["NUMA"] = (number_ranges(map(int, places)), "dim")
     return [cells.get(column.title, _LEFT_OUT) for column in columns]

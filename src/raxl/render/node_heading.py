@@ -29,7 +29,8 @@ def heading(page: Page, node: Node) -> list[Line]:
         kept = f"{UNBREAKABLE}· ".join(part.replace(" ", UNBREAKABLE) for part in parts)
         lines = page.fold(kept, hang, lead=(f"{name}  ", "bold"))
     if node.path_trust == "virtual":
-        for text in (VIRTUAL, _REMEDY):
+        described = not node.accelerators or any("nccl-xml" in one.evidence for one in node.accelerators)
+        for text in (VIRTUAL,) if described else (VIRTUAL, _REMEDY):
             lines += page.fold(text, hang, style="warn", lead=(" " * min(hang, page.width // 3), ""))
     return lines
 

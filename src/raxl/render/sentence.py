@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from raxl.model.accelerator import Accelerator
 from raxl.model.node import Node
 from raxl.model.printable import clean
-from raxl.model.problem import DISAGREEMENT, UNREAD, Problem
+from raxl.model.problem import DISAGREEMENT, NOT_ASKED, UNREAD, Problem
 from raxl.render.naming import counted, kind_name, model_name
 from raxl.render.quantity import listed
 from raxl.render.unknown import Gap
@@ -34,13 +34,17 @@ def _searched(node: Node) -> str:
     if node.looked_for.pci_functions is not None and refused is None:
         where = listed([f"on {counted(node.looked_for.pci_functions, 'PCI device')}", *places])
         return f"Looked for {families} {where}; all of it could be read."
-    why = f"could not be read ({clean(refused.message)})" if refused else "is not in what was read"
+    unread = refused is not None and refused.reason in UNREAD
+    why = f"could not be read ({clean(refused.message)})" if refused and unread else "is not in what was read"
+    if refused is not None and not unread:
+        why = f"does not tell ({clean(refused.message)})"
     return f"Looked for {families}{' ' + listed(places) if places else ''}; the PCI tree {why}."
 
 
 def _refused(node: Node) -> Problem | None:
-    """Why the PCI tree, or a part of it, could not be read."""
-    return next((one for one in node.problems if one.subject == "pci_tree" and one.reason in UNREAD), None)
+    """Why the PCI tree, or a part of it, could not be read or does not say what it holds."""
+    reasons = (*UNREAD, NOT_ASKED)
+    return next((one for one in node.problems if one.subject == "pci_tree" and one.reason in reasons), None)
 
 
 def devices_known(node: Node, gaps: Sequence[Gap], unasked: Gap | None) -> str:

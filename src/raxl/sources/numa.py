@@ -44,9 +44,9 @@ def parse(answers: Answers) -> tuple[NumaNode, ...]:
 
 def _node(number: int, files: Mapping[str, Answer]) -> NumaNode:
     cpulist, cpumap = files["cpulist"], files.get("cpumap", files["cpulist"])
-    cpus = kernel_list.parse(cpulist.value if cpulist.known else None)
+    cpus = kernel_list.parse(cpulist.value.split("\0", 1)[0] if cpulist.known else None)
     if cpus is None and cpumap.known:
-        cpus = kernel_list.parse_mask(cpumap.value)
+        cpus = kernel_list.parse_mask(stripped(cpumap))
     memory = _MEMORY.search(stripped(files["meminfo"]) or "")
     size = whole(memory[1], MOST_BYTES >> 10) if memory else None
     distances = [whole(word, MOST_PLACES) for word in (stripped(files["distance"]) or "").split()]

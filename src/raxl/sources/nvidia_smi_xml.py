@@ -55,6 +55,10 @@ class Gpu(NamedTuple):
     virtualization: str | None
     vbios: str | None
     failed: tuple[tuple[str, str], ...]
+    absent: tuple[str, ...]
+    """Fields whose element this output does not have; `N/A` in an element is another thing."""
+    is_cut: bool
+    """Whether the document ends inside this element."""
 
 
 class Log(NamedTuple):
@@ -75,11 +79,12 @@ def parse(text: str) -> Log:
     if root is None or root.tag != ROOT:
         return Log(None, None, None, (), damage or "the root element is not nvidia_smi_log")
     attached = value(root, "attached_gpus")
+    elements = root.findall("gpu")
     return Log(
         driver=value(root, "driver_version"),
         cuda=value(root, "cuda_version"),
         attached=whole(attached, MOST_PLACES),
-        gpus=tuple(_gpu(element) for element in root.findall("gpu")),
+        gpus=tuple(_gpu(element, damage is not None and element is elements[-1]) for element in elements),
         damage=damage,
     )
 
@@ -105,7 +110,7 @@ _READ = {
 """The inventory's fields, and where this document says them."""
 
 
-def _gpu(element: Element) -> Gpu:
+def _gpu(element: Element, is_cut: bool) -> Gpu:
     link = "pci/pci_gpu_link_info"
     own_id = value(element, "pci/pci_device_id") or ""
     system = value(element, "pci/pci_sub_system_id") or ""
@@ -136,6 +141,8 @@ def _gpu(element: Element) -> Gpu:
         failed=tuple(
             (field, _raw(element, path)) for field, path in _READ.items() if _FAILURE.fullmatch(_raw(element, path))
         ),
+        absent=tuple(field for field, path in _READ.items() if element.find(path) is None),
+        is_cut=is_cut,
     )
 
 

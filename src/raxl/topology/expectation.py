@@ -36,16 +36,23 @@ def differences(node: Node, expected: Sequence[Expectation]) -> Iterable[str]:
     """One line for each expectation that the node does not meet, and one for devices that nobody expects."""
     if not expected:
         return
+    nameless = [device for device in node.accelerators if device.model is None and device.ray.type is None]
+    is_short = False
     for expectation in expected:
         fitting = [device for device in node.accelerators if expectation.fits(device)]
         working = [device for device in fitting if device.state != "lost"]
         if len(working) != expectation.count:
             lost = f", {len(fitting) - len(working)} more lost" if len(working) < len(fitting) else ""
-            yield f"{node.name}: expected {expectation.count} × {expectation.type}, found {len(working)}{lost}"
-    others = [device for device in node.accelerators if not any(one.fits(device) for one in expected)]
+            open_ = f", {len(nameless)} more of unknown model" if nameless else ""
+            is_short = True
+            yield f"{node.name}: expected {expectation.count} × {expectation.type}, found {len(working)}{lost}{open_}"
+    named = [device for device in node.accelerators if device not in nameless]
+    others = [device for device in named if not any(one.fits(device) for one in expected)]
     if others:
-        names = ", ".join(sorted({device.model or f"{device.vendor}, model not known" for device in others}))
+        names = ", ".join(sorted({device.model or str(device.ray.type) for device in others}))
         yield f"{node.name}: {len(others)} more that nobody expects: {names}"
+    if nameless and not is_short:
+        yield f"{node.name}: {len(nameless)} more of unknown model"
 
 
 def _words(name: str) -> list[str]:

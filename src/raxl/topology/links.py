@@ -11,7 +11,7 @@ from raxl.model.accelerator import Accelerator
 from raxl.model.component import PciFunction
 from raxl.model.link import Link
 from raxl.model.nic import Nic
-from raxl.model.problem import DISAGREEMENT, Problem
+from raxl.model.problem import DISAGREEMENT, NOT_ASKED, Problem
 from raxl.model.report import LinkClaim
 from raxl.topology import pcie
 
@@ -42,7 +42,22 @@ def links(
         if claim is not None and claim.link_class not in (None, link.link_class):
             message = f"{a.id}–{b.id}: {claim.evidence} says {claim.link_class}, the PCI tree says {link.link_class}"
             problems.append(Problem("links", DISAGREEMENT, message, (claim.evidence, "sysfs")))
-    return tuple(found), tuple(problems)
+    return tuple(found), (*problems, *_unasked(found, stated, device_ids))
+
+
+def _unasked(found: Sequence[Link], stated: Stated, device_ids: Mapping[str, str | None]) -> tuple[Problem, ...]:
+    """Pairs that NVLink may join, and of which only the PCIe path was read."""
+    count = sum(
+        1
+        for link in found
+        if link.kind == "pcie"
+        and frozenset((link.a, link.b)) not in stated
+        and all(nominal.may_have_nvlink(device_ids.get(end)) for end in (link.a, link.b))
+    )
+    if not count:
+        return ()
+    message = f"nobody was asked whether NVLink joins them: {count} pairs are given by their PCIe paths"
+    return (Problem("links.scale_up", NOT_ASKED, message),)
 
 
 def _function(device: Accelerator | Nic, functions: Mapping[str, PciFunction]) -> PciFunction | None:
