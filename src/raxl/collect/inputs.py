@@ -84,11 +84,12 @@ def _from_bytes(content: bytes, path: str) -> list[Recording]:
     if len(content) > LARGEST_TEXT:
         raise TooLarge(f"{path} is larger than 256 MiB")
     text = forms.decoded(content)
-    question = forms.recognise(text)
-    if question is None:
+    held = forms.recognise(text)
+    if not held:
         raise UnknownForm(f"{path}: not a form that is known", f"known: {forms.KNOWN}")
     recording = _empty(path)
-    recording.answers[question] = _answer(question, allowed.command_output(forms.own(question, text)))
+    for question, own in held:
+        recording.answers[question] = _answer(question, allowed.command_output(own))
     return [recording]
 
 
