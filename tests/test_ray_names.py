@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from raxl.accelerators import amd, nvidia
+from raxl.accelerators import amd
+from raxl.sources import nvidia_names
 
 NAMES = [
     "NVIDIA H100 80GB HBM3",
@@ -30,7 +31,7 @@ NAMES = [
 def test_nvidia_types(name: str) -> None:
     from ray._private.accelerators.nvidia_gpu import NvidiaGPUAcceleratorManager
 
-    assert nvidia.ray_type(name) == NvidiaGPUAcceleratorManager._gpu_name_to_accelerator_type(name)
+    assert nvidia_names.ray_type(name) == NvidiaGPUAcceleratorManager._gpu_name_to_accelerator_type(name)
 
 
 def test_amd_types() -> None:

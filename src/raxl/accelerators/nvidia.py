@@ -9,7 +9,7 @@ from typing import Mapping, NamedTuple, Sequence
 
 from raxl.host import Answer, Host, stripped
 from raxl.model import nominal
-from raxl.model.accelerator import Fabric, Partition, RayView
+from raxl.model.accelerator import Partition, RayView
 from raxl.model.component import PciFunction, PciLink, Switch
 from raxl.model.identity import nvswitch_id, pci_address
 from raxl.model.link import fabric_class
@@ -17,71 +17,15 @@ from raxl.model.nic import Nic
 from raxl.model.node import Software
 from raxl.model.problem import DISAGREEMENT, FAILED, NOT_APPLICABLE, NOT_ASKED, NOT_SUPPORTED, Problem
 from raxl.model.report import Claim, LinkClaim, Report, Silence
-from raxl.sources import nvidia_smi_topo, nvidia_smi_xml, pci
+from raxl.sources import nvidia_names, nvidia_smi_topo, nvidia_smi_xml, pci
 from raxl.sources.numbers import MOST_PLACES, whole
 
-VENDOR_ID = "10de"
-VISIBLE = "CUDA_VISIBLE_DEVICES"
 GPUS = "/proc/driver/nvidia/gpus"
 CAPABILITIES = "/proc/driver/nvidia/capabilities"
 QUERY, MATRIX = " ".join(nvidia_smi_xml.COMMAND), " ".join(nvidia_smi_topo.COMMAND)
 _OF_DRIVER = ("uuid", "serial", "memory_bytes", "index", "architecture", "ray.type", "state", "fabric")
 _OWN_OR_NONE = (None, "nvidia")
 _UNLISTED = Silence(FAILED, "nvidia-smi does not list this device", QUERY)
-NO_DOMAIN = "00000000-0000-0000-0000-000000000000"
-"""What one HGX machine reports as its cluster UUID: it belongs to no multi-node NVLink domain."""
-
-MODELS = {
-    "1af1": "NVSwitch A100",
-    "1ac2": "NVSwitch V100",
-    "22a3": "NVSwitch H100",
-    "1db1": "V100 SXM2 16GB",
-    "1db5": "V100 SXM2 32GB",
-    "1db8": "V100 SXM3 32GB",
-    "1eb8": "T4",
-    "20b0": "A100 SXM4 40GB",
-    "20b2": "A100 SXM4 80GB",
-    "20b5": "A100 PCIe 80GB",
-    "20b7": "A30",
-    "20f1": "A100 PCIe 40GB",
-    "2236": "A10",
-    "2237": "A10G",
-    "26b1": "RTX 6000 Ada Generation",
-    "26b5": "L40",
-    "26b9": "L40S",
-    "27b8": "L4",
-    "2321": "H100 NVL 94GB",
-    "2328": "H20B",
-    "2329": "H20",
-    "232c": "H20 HBM3e",
-    "2330": "H100 SXM5 80GB",
-    "2331": "H100 PCIe",
-    "2335": "H200 SXM",
-    "2338": "H100 96GB",
-    "2339": "H100 SXM5 94GB",
-    "233b": "H200 NVL",
-    "233d": "H100 96GB",
-    "2342": "GH200 120GB",
-    "2348": "GH200 144GB",
-    "2901": "B200",
-    "2909": "B200 168GB",
-    "2920": "B100",
-    "29bc": "B100",
-    "2941": "GB200",
-    "2b00": "Jetson AGX Thor GPU",
-    "2bb1": "RTX PRO 6000 Blackwell Workstation Edition",
-    "2bb4": "RTX PRO 6000 Blackwell Max-Q Workstation Edition",
-    "2bb5": "RTX PRO 6000 Blackwell Server Edition",
-    "2c3a": "RTX PRO 4500 Blackwell Server Edition",
-    "2e12": "GB10",
-    "3182": "B300 SXM6 AC",
-    "31c2": "GB300",
-    "31c3": "GB300",
-}
-"""By PCI device id, after https://pci-ids.ucw.cz (2026-08-22): the name where no driver has told one."""
-
-_RAY_TYPE = re.compile(r"\w+\s+((?:[A-Z]+\s+)*[A-Z0-9]*\d[A-Z0-9]*)")
-"""As Ray 2.60 cuts the model out of NVML's name (`NVIDIA_GPU_NAME_PATTERN`): tests hold it against Ray's own."""
 
 
 class Answers(NamedTuple):
@@ -158,22 +102,12 @@ class Nvidia:
 
 def is_gpu(function: PciFunction) -> bool:
     """Whether a PCI function is an NVIDIA GPU: display class; its audio function and NVSwitches are not."""
-    return function.vendor_id == VENDOR_ID and (function.class_id or "").startswith("03")
+    return function.vendor_id == nvidia_names.VENDOR_ID and (function.class_id or "").startswith("03")
 
 
 def is_nvswitch(function: PciFunction) -> bool:
     """Whether a PCI function is an NVSwitch: class 0680, other bridge."""
-    return function.vendor_id == VENDOR_ID and (function.class_id or "").startswith("0680")
-
-
-def ray_type(product: str | None) -> str | None:
-    """Ray's `ray.io/accelerator-type` for the name that NVML gives."""
-    if not product:
-        return None
-    found = _RAY_TYPE.match(product)
-    if found and len(found[1]) > 1:
-        return found[1].replace(" ", "-")
-    return re.sub(r"^NVIDIA\s+", "", product).strip().replace(" ", "-") or None
+    return function.vendor_id == nvidia_names.VENDOR_ID and (function.class_id or "").startswith("0680")
 
 
 def _on_bus(host: Host) -> bool:
@@ -182,7 +116,7 @@ def _on_bus(host: Host) -> bool:
     if not listing.known:
         return True
     return any(
-        stripped(host.text(f"{pci.FOLDER}/{name}/vendor")) == "0x" + VENDOR_ID
+        stripped(host.text(f"{pci.FOLDER}/{name}/vendor")) == "0x" + nvidia_names.VENDOR_ID
         and (stripped(host.text(f"{pci.FOLDER}/{name}/class")) or "").startswith("0x03")
         for name in listing.value
     )
@@ -230,7 +164,7 @@ def _withheld(on_bus: Sequence[PciFunction], seen: Set[str | None]) -> list[Link
 
 def _from_bus(function: PciFunction, silence: Silence | None) -> Claim:
     """`silence`: why the bus alone must do; None where `nvidia-smi` lists the device, and has its own reasons."""
-    model = MODELS.get(function.device_id or "")
+    model = nvidia_names.MODELS.get(function.device_id or "")
     silent = dict.fromkeys((*_OF_DRIVER, *([] if model else ["model"])), silence) if silence else {}
     if function.driver not in _OWN_OR_NONE:
         bound = Silence(NOT_APPLICABLE, f"the device is bound to {function.driver}, not to NVIDIA's driver", "sysfs")
@@ -249,7 +183,7 @@ def _from_bus(function: PciFunction, silence: Silence | None) -> Claim:
         numa_node=function.numa_node,
         local_numa_nodes=function.local_numa_nodes,
         ray=RayView(resource="GPU"),
-        visible_env=VISIBLE,
+        visible_env=nvidia_names.VISIBLE,
         attributes={"driver": function.driver} if function.driver else {},
         silent=silent,
     )
@@ -271,8 +205,8 @@ def _from_driver(name: str, answers: Answers) -> Claim:
         uuid=uuid if known else None,
         memory_numa_node=whole(node, MOST_PLACES),
         partitions=tuple(Partition(instance) for instance in instances if re.fullmatch(r"gi\d+", instance)),
-        ray=RayView(resource="GPU", type=ray_type(model) if model and model != "Unknown" else None),
-        visible_env=VISIBLE,
+        ray=RayView(resource="GPU", type=nvidia_names.ray_type(model) if model and model != "Unknown" else None),
+        visible_env=nvidia_names.VISIBLE,
         silent={} if known or uuid is None else {"uuid": Silence(FAILED, "the driver never initialised it", GPUS)},
     )
 
@@ -303,9 +237,9 @@ def _from_query(index: int, gpu: nvidia_smi_xml.Gpu) -> Claim:
         memory_numa_node=gpu.memory_numa_node,
         state="lost" if lost else None if failed or "memory_bytes" in gpu.absent else "ok",
         partitions=tuple(_partition(place, mig) for place, mig in enumerate(gpu.mig_devices)),
-        fabric=_fabric(gpu),
-        ray=RayView(resource="GPU", type=ray_type(gpu.product)),
-        visible_env=VISIBLE,
+        fabric=nvidia_names.fabric(gpu.fabric_state, gpu.fabric_cluster, gpu.fabric_clique),
+        ray=RayView(resource="GPU", type=nvidia_names.ray_type(gpu.product)),
+        visible_env=nvidia_names.VISIBLE,
         attributes={
             name: value
             for name, value in (
@@ -343,13 +277,6 @@ def _partition(place: int, mig: nvidia_smi_xml.MigDevice) -> Partition:
     )
 
 
-def _fabric(gpu: nvidia_smi_xml.Gpu) -> Fabric | None:
-    if gpu.fabric_state is None:
-        return None
-    domain = gpu.fabric_cluster if gpu.fabric_cluster != NO_DOMAIN else None
-    return Fabric(domain=domain, clique=gpu.fabric_clique if domain else None, state=gpu.fabric_state.lower())
-
-
 def _query_problems(log: nvidia_smi_xml.Log, claims: Sequence[Claim]) -> list[Problem]:
     problems = []
     if log.damage:
@@ -380,7 +307,7 @@ def _from_matrix(matrix: nvidia_smi_topo.Matrix, places: Sequence[str]) -> list[
                 local_numa_nodes=row.local_numa_nodes if row else (),
                 memory_numa_node=row.memory_numa_node if row else None,
                 ray=RayView(resource="GPU"),
-                visible_env=VISIBLE,
+                visible_env=nvidia_names.VISIBLE,
             )
         )
     return claims
