@@ -58,6 +58,8 @@ class _Recording(TreeRecording):
         if kind == "command":
             missing = f"{subject.split()[0]} is in none of the trusted folders"
             return self._machine.commands.get(subject) or Answer(None, "not-installed", missing)
+        if kind == "library":
+            return Answer(None, "not-installed", "NVML error 12: NVML Shared Library Not Found")
         if kind == "process":
             return Answer(_process(self._machine.header)[subject])
         if kind == "document":
@@ -259,3 +261,19 @@ def _processors(header: dict[str, str], machine: str) -> Iterator[tuple[str, str
         vendor = "AuthenticAMD" if "AMD" in name else "GenuineIntel"
         flags = "fpu vme lm hypervisor" if header.get("guest") == "yes" else "fpu vme lm"
         yield "/proc/cpuinfo", f"processor\t: 0\nvendor_id\t: {vendor}\nmodel name\t: {name}\nflags\t\t: {flags}\n"
+
+
+def materialise(name: str, root: Path) -> None:
+    """Writes the machine's files and links below a folder, for a live raxl whose root that is."""
+    machine = parse(_text(name))
+    for path in machine.folders:
+        (root / path[1:]).mkdir(parents=True, exist_ok=True)
+    for path, text in machine.files.items():
+        file = root / path[1:]
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    for path, target in machine.links.items():
+        link = root / path[1:]
+        link.parent.mkdir(parents=True, exist_ok=True)
+        (root / target[1:]).mkdir(parents=True, exist_ok=True)
+        link.symlink_to(root / target[1:])

@@ -61,14 +61,14 @@ def test_the_collector_gives_the_inventory_that_raxl_gives(collected: Path) -> N
 
 
 def test_the_collector_is_written_for_the_python_of_old_nodes() -> None:
-    text = pack.collector("0", registry.ask_tasks())
+    text = pack.collector("0", registry.ask_tasks(), registry.LIBRARIES)
     ast.parse(text, feature_version=(3, 8))
     text.encode("ascii")
 
 
 @pytest.mark.parametrize("budget", ["soon", "nan", "-1", "1e99"])
 def test_a_budget_that_is_none_is_one_line(budget: str) -> None:
-    program = pack.collector("0", registry.ask_tasks()).encode()
+    program = pack.collector("0", registry.ask_tasks(), registry.LIBRARIES).encode()
     environment = {**os.environ, "RAXL_TIMEOUT": budget}
     done = subprocess.run([sys.executable, "-I", "-"], input=program, capture_output=True, env=environment, check=False)
     assert done.returncode == 2
@@ -76,7 +76,7 @@ def test_a_budget_that_is_none_is_one_line(budget: str) -> None:
 
 
 def test_it_carries_no_more_of_raxl_than_asking_needs() -> None:
-    text = pack.collector("0", registry.ask_tasks())
+    text = pack.collector("0", registry.ask_tasks(), registry.LIBRARIES)
     for module in ("raxl.render", "raxl.cli", "raxl.collect", "raxl.topology", "raxl.model.codec", "raxl.host.redact"):
         assert f'"{module}' not in text
 

@@ -32,7 +32,7 @@ THIRD_PARTIES = {
     "ray": (),
     "httpx": (),
     "yaml": (),
-    "pynvml": (),
+    "pynvml": ("sources/nvml_library.py",),
     "amdsmi": (),
     "prometheus_client": (),
     "torch": (),

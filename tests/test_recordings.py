@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import recordings
+import stubs
 from raxl import __version__
 from raxl.cli import discover, topo
 from raxl.cli.source import Source
@@ -98,9 +99,11 @@ def test_output_is_as_expected(
 
 def test_nothing_is_expected_of_recordings_that_are_gone(accept: bool) -> None:
     found = {path.relative_to(EXPECTED) for path in EXPECTED.glob("*/*")}
-    stale = found - {Path(name, view) for name in recordings.NAMES for view in VIEWS}
+    wanted = {Path(name, view) for name in recordings.NAMES for view in VIEWS}
+    wanted |= {Path(f"nvml-{name}", view) for name in stubs.NAMES for view in stubs.VIEWS}
+    stale = found - wanted
     if accept:
-        for path in {EXPECTED / path.parts[0] for path in stale if path.parts[0] not in recordings.NAMES}:
+        for path in {EXPECTED / path.parts[0] for path in stale} - {EXPECTED / path.parts[0] for path in wanted}:
             shutil.rmtree(path)
     assert accept or not stale
 

@@ -1,11 +1,11 @@
-"""NVIDIA GPUs: PCI, `/proc/driver/nvidia`, and what `nvidia-smi` says."""
+"""NVIDIA GPUs: PCI, `/proc/driver/nvidia`, NVML, and where that is not to be had what `nvidia-smi` says."""
 
 from __future__ import annotations
 
 import re
 from itertools import combinations
 from typing import AbstractSet as Set
-from typing import Mapping, NamedTuple, Sequence
+from typing import Iterable, Mapping, NamedTuple, Sequence
 
 from raxl.host import Answer, Host, stripped
 from raxl.model import nominal
@@ -15,9 +15,18 @@ from raxl.model.identity import nvswitch_id, pci_address
 from raxl.model.link import fabric_class
 from raxl.model.nic import Nic
 from raxl.model.node import Software
-from raxl.model.problem import DISAGREEMENT, FAILED, NOT_APPLICABLE, NOT_ASKED, NOT_SUPPORTED, Problem
+from raxl.model.problem import (
+    DISAGREEMENT,
+    FAILED,
+    NOT_APPLICABLE,
+    NOT_ASKED,
+    NOT_INSTALLED,
+    NOT_SUPPORTED,
+    TIMED_OUT,
+    Problem,
+)
 from raxl.model.report import Claim, LinkClaim, Report, Silence
-from raxl.sources import nvidia_names, nvidia_smi_topo, nvidia_smi_xml, pci
+from raxl.sources import nvidia_names, nvidia_smi_topo, nvidia_smi_xml, nvml, nvml_links, pci
 from raxl.sources.numbers import MOST_PLACES, whole
 
 GPUS = "/proc/driver/nvidia/gpus"
@@ -25,6 +34,8 @@ CAPABILITIES = "/proc/driver/nvidia/capabilities"
 QUERY, MATRIX = " ".join(nvidia_smi_xml.COMMAND), " ".join(nvidia_smi_topo.COMMAND)
 _OF_DRIVER = ("uuid", "serial", "memory_bytes", "index", "architecture", "ray.type", "state", "fabric")
 _OWN_OR_NONE = (None, "nvidia")
+_NO_LIBRARY = (NOT_ASKED, NOT_INSTALLED)
+"""Why the library is no witness at all: the tool may be one."""
 _UNLISTED = Silence(FAILED, "nvidia-smi does not list this device", QUERY)
 
 
@@ -37,6 +48,7 @@ class Answers(NamedTuple):
     mig: Mapping[str, Answer]
     module: Answer
     version: Answer
+    library: nvml.Answers
     query: Answer
     matrix: Answer
 
@@ -48,13 +60,20 @@ class Nvidia:
     family = "NVIDIA"
 
     def ask(self, host: Host) -> Answers:
-        """Asks the driver's files, and `nvidia-smi` where there is something to ask it about."""
+        """Asks the driver's files and, where there is something to ask about, NVML.
+
+        `nvidia-smi` asks the same library: it is run where this process cannot load it, or it would not begin.
+        """
         gpus = host.names(GPUS)
         names = gpus.value or ()
         information = {name: host.text(f"{GPUS}/{name}/information") for name in names}
         minors = {name: _field(answer, "Device Minor") for name, answer in information.items()}
         skipped = Answer(None, "not-asked", "no NVIDIA device is here")
         here = bool(names) or _on_bus(host) or host.link("/dev/dxg").known
+        library = nvml.ask(host) if here else nvml.Answers(skipped, skipped, skipped, (), {})
+        told = here and (library.start.known or library.start.reason == TIMED_OUT)
+        if told:
+            skipped = Answer(None, "not-asked", "the library that it asks was asked itself")
         return Answers(
             gpus=gpus,
             information=information,
@@ -62,42 +81,122 @@ class Nvidia:
             mig={name: host.names(f"{CAPABILITIES}/gpu{minor}/mig") for name, minor in minors.items() if minor},
             module=host.text("/sys/module/nvidia/version"),
             version=host.text("/proc/driver/nvidia/version") if here else skipped,
-            query=host.command(nvidia_smi_xml.COMMAND) if here else skipped,
-            matrix=host.command(nvidia_smi_topo.COMMAND) if here else skipped,
+            library=library,
+            query=host.command(nvidia_smi_xml.COMMAND) if here and not told else skipped,
+            matrix=host.command(nvidia_smi_topo.COMMAND) if here and not told else skipped,
         )
 
     def parse(self, answers: Answers, functions: Sequence[PciFunction]) -> Report:
         """One claim a device and source; `raxl.collect` merges them."""
-        log = _log(answers.query)
-        listed = {gpu.address for gpu in log.gpus} if log is not None else set()
-        silence = _refusal(answers.query, QUERY) if log is None else _UNLISTED
         on_bus = [function for function in functions if is_gpu(function)]
         own = sorted(function.address for function in on_bus if function.driver in _OWN_OR_NONE)
-        matrix, unseen = _matrix(answers.matrix, None if log is not None else own)
-        claims = [_from_bus(function, None if function.address in listed else silence) for function in on_bus]
+        library, tool = _by_library(answers.library, own), _by_tool(answers, own)
+        first, second = (library, tool) if answers.library.start.reason not in _NO_LIBRARY else (tool, library)
+        listed = library.listed | tool.listed
+        claims = [_from_bus(function, None if function.address in listed else first.silence) for function in on_bus]
         claims += [_from_driver(name, answers) for name in answers.information if pci_address(name)]
-        problems: list[Problem] = []
-        if log is not None:
-            claims += [_from_query(index, gpu) for index, gpu in enumerate(log.gpus)]
-            problems += _query_problems(log, claims)
-        links, contradictions = _matrix_links(matrix) if matrix is not None else ([], [])
-        if matrix is not None:
-            claims += _from_matrix(matrix, own if log is None else [])
-            listed.update(own if log is None else [])
-        if matrix is not None and matrix.damage:
-            problems.append(Problem("links", FAILED, f"the matrix is incomplete: {matrix.damage}", (MATRIX,)))
-        withheld = _withheld(on_bus, listed if matrix is not None else set())
+        links = [*library.links, *tool.links]
+        problems = [*library.problems, *tool.problems, *_missing(on_bus, first)]
+        if not on_bus and library.listing is None and library.silence.reason not in _NO_LIBRARY:
+            problems.append(Problem("accelerators", library.silence.reason, library.silence.message, (nvml.NAME,)))
+        withheld = _withheld(on_bus, library.joined | tool.joined)
         if withheld:
             links += withheld
-            problems.append(Problem("links", unseen.reason, unseen.message, (unseen.evidence,)))
+            problems.append(Problem("links", first.unseen.reason, first.unseen.message, (first.unseen.evidence,)))
+        switches = [_switch(function) for function in functions if is_nvswitch(function)]
         return Report(
-            claims=tuple(claims),
+            claims=(*claims, *library.claims, *tool.claims),
             links=tuple(links),
-            switches=tuple(_switch(function) for function in functions if is_nvswitch(function)),
-            nics=tuple(Nic(name, evidence=(MATRIX,)) for name in matrix.nics) if matrix is not None else (),
-            software=tuple(_software(answers, log)),
-            problems=tuple(problems + contradictions),
+            switches=tuple({one.id: one for one in (*nvml_links.switches(answers.library), *switches)}.values()),
+            nics=tool.nics,
+            software=tuple(_software(answers, second.software if not first.software else first.software)),
+            problems=tuple(problems),
         )
+
+
+class _Said(NamedTuple):
+    """What one of the two that know the driver, the library or the tool, says of its devices."""
+
+    silence: Silence
+    """Why it says nothing of a device that it does not list."""
+    unseen: Silence
+    """Why it does not say how a device is joined."""
+    claims: tuple[Claim, ...] = ()
+    links: tuple[LinkClaim, ...] = ()
+    nics: tuple[Nic, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    software: tuple[Software, ...] = ()
+    listing: int | None = None
+    """How many devices it lists."""
+    listed: Set[str] = frozenset()
+    """The addresses of the devices that it lists."""
+    joined: Set[str] = frozenset()
+    """The addresses of the devices whose links it tells."""
+
+
+def _by_library(answers: nvml.Answers, own: Sequence[str]) -> _Said:
+    if not answers.start.known:
+        refusal = nvml.refusal(answers.start)
+        return _Said(refusal, refusal)
+    places = _placed(nvml.addresses(answers), own)
+    links, contradictions = nvml_links.links(answers)
+    told = nvml_links.told(answers)
+    refused = [device["nvlinks"] for index, device in enumerate(answers.devices) if index not in told]
+    return _Said(
+        silence=Silence(FAILED, "NVML does not list this device", nvml.NAME),
+        unseen=nvml.refusal(refused[0]) if refused else Silence(FAILED, "NVML does not list a device", nvml.NAME),
+        claims=tuple(nvml.claims(answers, places)),
+        links=tuple(links),
+        problems=tuple(contradictions),
+        software=tuple(nvml.software(answers)),
+        listing=answers.start.value,
+        listed={place for place in places if place},
+        joined={place for index, place in enumerate(places) if place and index in told},
+    )
+
+
+def _placed(told: Sequence[str | None], own: Sequence[str]) -> list[str | None]:
+    """Each index's address. A lost device has a number and tells no address: the driver numbers in the bus's order, so
+    where as many addresses are left as devices without one, they are those."""
+    left = [address for address in own if address not in told]
+    spare = iter(left if len(left) == sum(1 for address in told if address is None) else [])
+    return [address or next(spare, None) for address in told]
+
+
+def _by_tool(answers: Answers, own: Sequence[str]) -> _Said:
+    log = _log(answers.query)
+    matrix, unseen = _matrix(answers.matrix, None if log is not None else own)
+    listed = {gpu.address for gpu in log.gpus if gpu.address} if log is not None else set()
+    claims = [_from_query(index, gpu) for index, gpu in enumerate(log.gpus)] if log is not None else []
+    problems = _query_problems(log) if log is not None else []
+    links, contradictions = _matrix_links(matrix) if matrix is not None else ([], [])
+    if matrix is not None:
+        claims += _from_matrix(matrix, own if log is None else [])
+        listed.update(own if log is None else [])
+    if matrix is not None and matrix.damage:
+        problems.append(Problem("links", FAILED, f"the matrix is incomplete: {matrix.damage}", (MATRIX,)))
+    return _Said(
+        silence=_refusal(answers.query, QUERY) if log is None else _UNLISTED,
+        unseen=unseen,
+        claims=tuple(claims),
+        links=tuple(links),
+        nics=tuple(Nic(name, evidence=(MATRIX,)) for name in matrix.nics) if matrix is not None else (),
+        problems=tuple(problems + contradictions),
+        software=tuple(_stated(log)) if log is not None else (),
+        listing=len(log.gpus) if log is not None else None,
+        listed=listed,
+        joined=listed if matrix is not None else set(),
+    )
+
+
+def _missing(on_bus: Sequence[PciFunction], said: _Said) -> list[Problem]:
+    """The devices that are on the bus with NVIDIA's driver and that it does not list."""
+    driven = [function for function in on_bus if function.driver == "nvidia" and function.evidence == "sysfs"]
+    if said.listing is None or len(driven) <= said.listing:
+        return []
+    who = "NVML" if said.silence.evidence == nvml.NAME else "nvidia-smi"
+    message = f"{len(driven)} GPUs are on the bus with NVIDIA's driver, {who} lists {said.listing}"
+    return [Problem("accelerators", DISAGREEMENT, message, ("sysfs", said.silence.evidence))]
 
 
 def is_gpu(function: PciFunction) -> bool:
@@ -277,17 +376,13 @@ def _partition(place: int, mig: nvidia_smi_xml.MigDevice) -> Partition:
     )
 
 
-def _query_problems(log: nvidia_smi_xml.Log, claims: Sequence[Claim]) -> list[Problem]:
+def _query_problems(log: nvidia_smi_xml.Log) -> list[Problem]:
     problems = []
     if log.damage:
         problems.append(Problem("accelerators", FAILED, f"nvidia-smi's output is incomplete: {log.damage}", (QUERY,)))
     if log.attached is not None and log.attached != len(log.gpus):
         message = f"nvidia-smi states {log.attached} attached GPUs and lists {len(log.gpus)}"
         problems.append(Problem("accelerators", DISAGREEMENT, message, (QUERY,)))
-    on_bus = [claim for claim in claims if claim.evidence == "sysfs" and claim.attributes.get("driver") == "nvidia"]
-    if on_bus and len(on_bus) > len(log.gpus):
-        message = f"{len(on_bus)} GPUs are on the bus with NVIDIA's driver, nvidia-smi lists {len(log.gpus)}"
-        problems.append(Problem("accelerators", DISAGREEMENT, message, ("sysfs", QUERY)))
     return problems
 
 
@@ -349,16 +444,21 @@ def _switch(function: PciFunction) -> Switch:
     )
 
 
-def _software(answers: Answers, log: nvidia_smi_xml.Log | None) -> list[Software]:
+def _stated(log: nvidia_smi_xml.Log) -> Iterable[Software]:
+    for name, version in (("nvidia", log.driver), ("cuda", log.cuda)):
+        if version:
+            yield Software(name, version, QUERY)
+
+
+def _software(answers: Answers, stated: Sequence[Software]) -> list[Software]:
+    """The kernel module's version is its own; the rest as library or tool state it."""
     module = stripped(answers.module)
-    found = []
-    if module or (log and log.driver):
-        found.append(
-            Software("nvidia", module or str(log and log.driver), "/sys/module/nvidia/version" if module else QUERY)
-        )
-    if log and log.cuda:
-        found.append(Software("cuda", log.cuda, QUERY))
-    return found
+    if module is None:
+        return list(stated)
+    return [
+        Software("nvidia", module, "/sys/module/nvidia/version"),
+        *(one for one in stated if one.name != "nvidia"),
+    ]
 
 
 def _field(answer: Answer, key: str) -> str | None:

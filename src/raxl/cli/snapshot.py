@@ -143,4 +143,4 @@ def collector() -> None:
     from raxl.host import pack
     from raxl.plugins import registry
 
-    Streams().write(pack.collector(__version__, registry.ask_tasks()))
+    Streams().write(pack.collector(__version__, registry.ask_tasks(), registry.LIBRARIES))

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Sequence
 
 from raxl import __version__
 from raxl.collect import clock
@@ -42,9 +45,21 @@ def asker(budget_seconds: float) -> Asker:
     root = os.environ.get(ROOT_VARIABLE) or "/"
     if not os.path.isdir(root):
         raise UnreadableInput(f"{ROOT_VARIABLE} names {root}, which is no folder")
-    begun = Asker(registry.ask_tasks(), root=root, budget_seconds=budget_seconds)
+    begun = Asker(
+        registry.ask_tasks(),
+        root=root,
+        budget_seconds=budget_seconds,
+        libraries=registry.LIBRARIES,
+        packages=_folders(registry.BINDINGS),
+    )
     begun.start()
     return begun
+
+
+def _folders(packages: Sequence[str]) -> list[str]:
+    """Where the packages are installed, those that are; none of them is imported here."""
+    found = (find_spec(name) for name in packages)
+    return list(dict.fromkeys(str(Path(spec.origin).parent) for spec in found if spec is not None and spec.origin))
 
 
 def recorded(begun: Asker) -> Recording:

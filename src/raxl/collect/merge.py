@@ -13,7 +13,16 @@ from raxl.model.report import Claim, Silence
 
 PLACE = ("sysfs", "hwloc-xml", "nccl-xml")
 """Where a device sits is believed from these first, in this order."""
-DEVICE = ("nvidia-smi -q -x", "/proc/driver/nvidia/gpus", "kfd", "sysfs", "hwloc-xml", "nccl-xml", "nvidia-smi topo -m")
+DEVICE = (
+    "nvml",
+    "nvidia-smi -q -x",
+    "/proc/driver/nvidia/gpus",
+    "kfd",
+    "sysfs",
+    "hwloc-xml",
+    "nccl-xml",
+    "nvidia-smi topo -m",
+)
 """What a device is and how it does is believed from these, in this order; a source that is not named comes last."""
 _PLACED = frozenset({"address", "host_bridge", "numa_node", "vendor_id", "device_id", "subsystem_id", "link"})
 _COMPARED = ("uuid", "serial", "numa_node", "memory_numa_node", "device_id")

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple, Protocol, Sequence
 
 
 class Question(NamedTuple):
-    """One thing that a host can be asked: `text`, `names`, `link`, `command`, `process` or `document`, and of what."""
+    """One thing that a host can be asked, and of what: a path's `text`, a folder's `names`, a `link`, a `command`,
+    a `library`, the `process` itself or a `document`."""
 
     kind: str
     subject: str
@@ -52,6 +53,9 @@ class Host(Protocol):
 
     def command(self, arguments: Sequence[str]) -> Answer:
         """A command of a trusted folder, run with a clean environment; a `CommandOutput`."""
+
+    def library(self, name: str, method: str, *arguments: object) -> Answer:
+        """A call of a vendor's library: plain data, as the library class of that name gives it. `start` comes first."""
 
     def process(self, name: str) -> Answer:
         """What the kernel tells this process: `uname`, `hostname`, `limits`, `environment`; a dict or str."""

@@ -19,10 +19,13 @@ from raxl.host.record import Recording, plain, revived
 ANSWER_SECONDS = 2.0
 COMMAND_SECONDS = 12.0
 """A command ends itself after 10 s (`raxl.host.live`); two more say that the asker itself hangs."""
+LIBRARY_SECONDS = 10.0
+"""A vendor library's first call: it may have to wake every device."""
 REPLACEMENTS = 2
 _PROGRAM = """
 import json, sys
 a = json.load(sys.stdin)
+sys.path += a["packages"]
 if a["modules"] is None:
     sys.path[:0] = a["path"]
 else:
@@ -37,7 +40,7 @@ else:
             exec(compile(a["modules"][module.__name__][1], module.__name__, "exec"), module.__dict__)
     sys.meta_path.insert(0, Packed())
 from raxl.host.child import run
-run(a["descriptor"], a["root"], a["tasks"], a["known"])
+run(a["descriptor"], a["root"], a["tasks"], a["known"], a["libraries"], a["given_up"])
 """
 
 
@@ -52,12 +55,20 @@ class Asker:
         budget_seconds: float = 20.0,
         path: Sequence[str] = (),
         modules: Mapping[str, Sequence[Any]] | None = None,
+        libraries: Mapping[str, str] | None = None,
+        packages: Sequence[str] = (),
     ) -> None:
         """`path` names folders with tasks that are not raxl's; `modules` holds raxl's own modules by name (is it a
-        package, its text) where they are not installed."""
+        package, its text) where they are not installed; `libraries` the class of each vendor library by its name,
+        and `packages` the folders where the bindings of those are."""
         self._path = [str(Path(__file__).resolve().parents[2]), *path] if modules is None else list(path)
         self._tasks = list(tasks)
         self._modules = modules
+        self._libraries = dict(libraries or {})
+        self._packages = list(packages)
+        self._given_up: dict[str, tuple[str, str]] = {}
+        self._crashed: dict[str, str] = {}
+        """By library, the device at which it first ended a child."""
         self._root = root
         self._beginning = time.monotonic()
         self.allow(budget_seconds)
@@ -67,6 +78,8 @@ class Asker:
         self._stream: int | None = None
         self._question: Question | None = None
         """What the child was last seen to ask."""
+        self._woken: set[str] = set()
+        """The libraries that answered this child."""
 
     def allow(self, budget_seconds: float) -> None:
         """Sets the whole budget, counted from the asker's beginning."""
@@ -106,7 +119,7 @@ class Asker:
         stream, self._stream = self._stream, None
         assert stream is not None
         task: str | None = None
-        self._question = None
+        self._question, self._woken = None, set()
         try:
             for line in self._lines(stream):
                 word, *rest = line
@@ -114,6 +127,7 @@ class Asker:
                     self._question = Question(*rest)
                 elif word == "answer" and self._question is not None:
                     self._answers[self._question] = revived(self._question, rest)
+                    self._woken.add(self._question.subject.split(" ", 1)[0])
                     self._question = None
                 elif word == "task":
                     task = rest[0]
@@ -124,6 +138,7 @@ class Asker:
         except _Hung as hung:
             if self._question is not None:
                 self._answers[self._question] = Answer(None, "timed-out", f"no answer within {hung.seconds:g} s")
+                self._judge_library(self._question, "timed-out", f"did not answer within {hung.seconds:g} s")
             elif task is not None:
                 self._give_up(task, "timed-out", f"it did not go on within {hung.seconds:g} s")
             return False
@@ -132,11 +147,26 @@ class Asker:
             self._leave()
         if self._question is not None:
             self._answers[self._question] = Answer(None, "failed", "the asking process died at this question")
+            self._judge_library(self._question, "failed", "ended the asking process")
         elif task is not None:
             self._give_up(task, "failed", "it ended the asking process")
         else:
             self._notes.append(("asker", "failed", "the asking process could not start"))
         return False
+
+    def _judge_library(self, question: Question, reason: str, deed: str) -> None:
+        """Asks no more where each call could cost as much again: of the device at which a library hung, or crashed
+        twice, and of the whole library where that was another device, or none."""
+        if question.kind != "library":
+            return
+        name, call, *devices = question.subject.split(" ")
+        place = " ".join((name, *devices)) if len(devices) == 1 else name
+        if reason != "timed-out" and name not in self._crashed:
+            self._crashed[name] = place
+            return
+        before = {self._crashed.get(name, place), *(gone for gone in self._given_up if gone.startswith(name))}
+        gone = place if before == {place} else name
+        self._given_up[gone] = (reason, f"{name} {deed} at {' '.join((call, *devices))!r}, and was asked no more")
 
     def _give_up(self, task: str, reason: str, message: str) -> None:
         self._notes.append((task, reason, message))
@@ -157,6 +187,9 @@ class Asker:
             "descriptor": descriptor,
             "root": self._root,
             "tasks": self._tasks,
+            "libraries": self._libraries,
+            "packages": self._packages,
+            "given_up": self._given_up,
             "known": [[*question, plain(answer)] for question, answer in self._answers.items()],
         }
         with tempfile.TemporaryFile() as file:
@@ -179,9 +212,7 @@ class Asker:
             selector.register(stream, selectors.EVENT_READ)
             silent_since = time.monotonic()
             while True:
-                current = self._question
-                allowed = COMMAND_SECONDS if current is not None and current.kind == "command" else ANSWER_SECONDS
-                until = min(silent_since + allowed, self._deadline)
+                until = min(silent_since + self._patience(), self._deadline)
                 if not selector.select(max(0.0, until - time.monotonic())):
                     raise _Hung(until - silent_since)
                 data = os.read(stream, 1 << 20)
@@ -191,6 +222,14 @@ class Asker:
                 *lines, rest = (rest + data).split(b"\n")
                 for line in lines:
                     yield json.loads(line)
+
+    def _patience(self) -> float:
+        """How long the question may take that the child asks now. A library that hung before is not waited for."""
+        kind, subject = self._question or ("", "")
+        name = subject.split(" ", 1)[0]
+        if kind == "library" and name not in self._woken and not any(gone.startswith(name) for gone in self._given_up):
+            return LIBRARY_SECONDS
+        return COMMAND_SECONDS if kind == "command" else ANSWER_SECONDS
 
     def _leave(self) -> None:
         """Ends the child and all that it started, and does not wait for what cannot die."""

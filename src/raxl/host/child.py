@@ -15,7 +15,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 from raxl.host import Answer, Question
 from raxl.host.live import LiveHost
@@ -39,20 +39,30 @@ class _Stream:
             data = data[os.write(self._descriptor, data) :]
 
 
-def run(descriptor: int, root: str, tasks: Sequence[str], known: Sequence[Sequence[Any]]) -> None:
+def run(
+    descriptor: int,
+    root: str,
+    tasks: Sequence[str],
+    known: Sequence[Sequence[Any]],
+    libraries: Mapping[str, str],
+    given_up: Mapping[str, Sequence[str]],
+) -> None:
     """Runs every task (`module:function`, called with a host) and streams what it asks.
 
     `known` holds answers that an earlier asker already gave, as `[kind, subject, answer]`: they are not asked again.
+    `given_up` names libraries, and devices of them (`nvml 3`), that are not asked any more, each with the reason and
+    the words that answer for it.
     """
     stream = _Stream(descriptor)
-    live = LiveHost(root)
+    live = LiveHost(root, libraries=libraries)
     memory = {Question(kind, subject): revived(Question(kind, subject), stored) for kind, subject, stored in known}
 
     def ask(question: Question) -> Answer:
         if question in memory:
             return memory[question]
         stream.send("ask", *question)
-        answer = ask_host(live, question)
+        silent = _given_up(question, given_up)
+        answer = Answer(None, *silent) if silent else ask_host(live, question)
         stream.hold("answer", *plain(answer))
         return answer
 
@@ -64,6 +74,15 @@ def run(descriptor: int, root: str, tasks: Sequence[str], known: Sequence[Sequen
         except Exception as error:  # a broken plug-in costs its own answers
             stream.hold("note", task, "failed", f"{type(error).__name__}: {error}"[:500])
     stream.send("end")
+
+
+def _given_up(question: Question, given_up: Mapping[str, Sequence[str]]) -> Sequence[str] | None:
+    """Why nobody is asked: the library, or a device that the call names, hung or crashed before."""
+    if question.kind != "library":
+        return None
+    name, _, *devices = question.subject.split(" ")
+    places = (name, *(f"{name} {device}" for device in devices))
+    return next((given_up[place] for place in places if place in given_up), None)
 
 
 def asking_half(name: str) -> Callable[[RecordedHost], Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from datetime import datetime, timezone
 from typing import Any, Mapping, Sequence
@@ -13,7 +14,9 @@ from raxl.host.asker import Asker
 LONGEST = 1e6
 
 
-def main(modules: Mapping[str, Sequence[Any]], tasks: Sequence[str], version: str, budget: str) -> None:
+def main(
+    modules: Mapping[str, Sequence[Any]], tasks: Sequence[str], libraries: Mapping[str, str], version: str, budget: str
+) -> None:
     """Asks this machine within the budget (seconds, as text) and writes the snapshot; leaves with 2 for no budget."""
     try:
         seconds = float(budget)
@@ -22,7 +25,8 @@ def main(modules: Mapping[str, Sequence[Any]], tasks: Sequence[str], version: st
     if not 0 < seconds < LONGEST:
         sys.stderr.write(f"raxl: error: RAXL_TIMEOUT={budget} is no number of seconds\n")
         sys.exit(2)
-    recording = Asker(tasks, budget_seconds=seconds, modules=modules).record()
+    root = os.environ.get("RAXL_HOST_ROOT") or "/"
+    recording = Asker(tasks, root=root, budget_seconds=seconds, modules=modules, libraries=libraries).record()
     recording.created = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     recording.recorded_by = version
     name = recording.answer(Question("text", "/proc/sys/kernel/hostname")).value

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import errno
+import importlib
 import os
 import stat
 import time
-from typing import Any, Callable, Dict, Sequence
+from typing import Any, Callable, Dict, Mapping, Sequence
 
 from raxl.host import Answer, CommandOutput, allowed
 
@@ -46,9 +47,15 @@ def refusal(error: OSError) -> Answer:
 class LiveHost:
     """Answers from the running system below `root` (`/`, or where a host's file system is mounted)."""
 
-    def __init__(self, root: str = "/", command_seconds: float = COMMAND_SECONDS) -> None:
+    def __init__(
+        self, root: str = "/", command_seconds: float = COMMAND_SECONDS, libraries: Mapping[str, str] | None = None
+    ) -> None:
+        """`libraries` names the class of each vendor library, `module:Class`: made with the root, its methods take and
+        give plain data, and its `refusal(error)` is the answer for what they raise."""
         self._root = os.path.realpath(root).rstrip("/")
         self._command_seconds = command_seconds
+        self._classes = dict(libraries or {})
+        self._libraries: Dict[str, Any] = {}
 
     def _inside(self, path: str) -> str:
         return self._root + path
@@ -98,6 +105,21 @@ class LiveHost:
         except OSError as error:
             return refusal(error)
         return _collect(child, arguments[0], self._command_seconds)
+
+    def library(self, name: str, method: str, *arguments: object) -> Answer:
+        if name not in self._classes:
+            return Answer(None, "not-asked", f"raxl has no library called {name}")
+        try:
+            if name not in self._libraries:
+                module, _, attribute = self._classes[name].partition(":")
+                self._libraries[name] = getattr(importlib.import_module(module), attribute)(self._root)
+            library = self._libraries[name]
+        except Exception as error:  # a broken class costs its own answers
+            return Answer(None, "failed", f"{type(error).__name__}: {error}"[:500])
+        try:
+            return Answer(getattr(library, method)(*arguments))
+        except Exception as error:  # bindings raise what they like, KeyError and ctypes' own errors among it
+            return library.refusal(error)  # type: ignore[no-any-return]
 
     def process(self, name: str) -> Answer:
         try:

@@ -11,9 +11,11 @@ import ast
 import json
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Iterable, Sequence
+from typing import Iterable, Mapping, Sequence
 
 MAIN = "raxl.host.collector"
+BINDINGS = ("pynvml",)
+"""Packages of one pure-Python module that travel with raxl's own."""
 _TEXT = '''"""raxl {version}: collects a snapshot of this node and writes it to standard output.
 
     ssh NODE python3 -I - < raxl-collect.py > node.tar.gz
@@ -31,6 +33,7 @@ MODULES = json.loads(
     {modules}
 )
 TASKS = {tasks!r}
+LIBRARIES = {libraries!r}
 
 
 class Packed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -49,14 +52,19 @@ sys.meta_path.insert(0, Packed())
 
 from raxl.host.collector import main
 
-main(MODULES, TASKS, {version!r}, os.environ.get("RAXL_TIMEOUT", "20"))
+main(MODULES, TASKS, LIBRARIES, {version!r}, os.environ.get("RAXL_TIMEOUT", "20"))
 '''
 
 
-def collector(version: str, tasks: Sequence[str]) -> str:
-    """The collector's text: what to ask (`module:name`), and every module of raxl that asking needs."""
-    sources = _closure([MAIN, "raxl.host.child", *(task.partition(":")[0] for task in tasks)])
-    return _TEXT.format(version=version, modules=repr(json.dumps(sources)), tasks=list(tasks))
+def collector(version: str, tasks: Sequence[str], libraries: Mapping[str, str]) -> str:
+    """The collector's text: what to ask (`module:name`), the classes that call vendor libraries by the library's name,
+    and every module that asking needs, pure-Python bindings among them."""
+    named = [entry.partition(":")[0] for entry in (*tasks, *libraries.values())]
+    sources = _closure([MAIN, "raxl.host.child", *named])
+    sources.update((name, source) for name in BINDINGS if (source := _source(name)) is not None)
+    return _TEXT.format(
+        version=version, modules=repr(json.dumps(sources)), tasks=list(tasks), libraries=dict(libraries)
+    )
 
 
 def _closure(names: Iterable[str]) -> dict[str, tuple[bool, str]]:

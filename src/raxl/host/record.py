@@ -12,6 +12,11 @@ def question_of_command(arguments: Sequence[str]) -> Question:
     return Question("command", " ".join(arguments))
 
 
+def question_of_call(name: str, method: str, arguments: Sequence[object]) -> Question:
+    """The question that a call of a library answers: `nvml name 3`."""
+    return Question("library", " ".join((name, method, *map(str, arguments))))
+
+
 NOT_RECORDED = Answer(None, "not-asked", "the recording does not hold this question")
 
 
@@ -96,6 +101,9 @@ class RecordedHost:
     def command(self, arguments: Sequence[str]) -> Answer:
         return self._answer(question_of_command(arguments))
 
+    def library(self, name: str, method: str, *arguments: object) -> Answer:
+        return self._answer(question_of_call(name, method, arguments))
+
     def process(self, name: str) -> Answer:
         return self._answer(Question("process", name))
 
@@ -108,6 +116,8 @@ def ask_host(host: Host, question: Question) -> Answer:
     kind, subject = question
     if kind == "command":
         return host.command(subject.split(" "))
+    if kind == "library":
+        return host.library(*subject.split(" "))
     return getattr(host, kind)(subject)  # type: ignore[no-any-return]
 
 

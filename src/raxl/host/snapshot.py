@@ -6,7 +6,7 @@ raxl-snapshot/nodes/NAME/       one folder a machine:
     root/…                      files under their own path
     root.jsonl                  folders' names, links' targets, and files that could not be read
     commands/N.out, N.err       outputs, and index.jsonl with arguments and exit status
-    libraries/os.jsonl          what the kernel told the asking process
+    libraries/NAME.jsonl        calls of a vendor's library; `os` is what the kernel told the asking process
     environment.json            the allowed part of its environment
     documents/FORM              a foreign document that describes the machine
 """
@@ -22,6 +22,8 @@ from raxl.host.record import Recording
 
 SCHEMA = "raxl.snapshot/v1"
 FOLDER = "raxl-snapshot"
+_OWN = "os"
+"""The library that is no vendor's: what the kernel tells the asking process."""
 
 
 def members(recordings: Sequence[Recording], redacted: bool = False) -> Iterator[tuple[str, bytes]]:
@@ -64,7 +66,7 @@ def _node(recording: Recording) -> Iterator[tuple[str, bytes]]:
     )
     root: List[Dict[str, Any]] = []
     commands: List[Dict[str, Any]] = []
-    library: List[Dict[str, Any]] = []
+    libraries: Dict[str, List[Dict[str, Any]]] = {}
     for question, answer in sorted(recording.answers.items()):
         kind, subject = question
         if kind == "text" and answer.known:
@@ -85,8 +87,10 @@ def _node(recording: Recording) -> Iterator[tuple[str, bytes]]:
         elif subject == "environment":
             yield "environment.json", _json(_told(answer))
         else:
-            library.append({"method": subject, **_told(answer)})
-    for path, lines in (("root.jsonl", root), ("commands/index.jsonl", commands), ("libraries/os.jsonl", library)):
+            name, _, call = subject.partition(" ") if kind == "library" else (_OWN, "", subject)
+            libraries.setdefault(name, []).append({"method": call, **_told(answer)})
+    calls = [(f"libraries/{name}.jsonl", lines) for name, lines in sorted(libraries.items())]
+    for path, lines in (("root.jsonl", root), ("commands/index.jsonl", commands), *calls):
         if lines:
             yield path, b"".join(json.dumps(line).encode("ascii") + b"\n" for line in lines)
 
@@ -154,14 +158,21 @@ def _answers(files: Mapping[str, bytes]) -> Iterable[tuple[Question, Answer]]:
             yield Question("text", subject), Answer(allowed.file_text(subject, _text(content)))
         elif path.startswith("documents/"):
             yield Question("document", path[len("documents/") :]), Answer(allowed.command_output(_text(content)))
+        elif path.startswith("libraries/") and path.endswith(".jsonl"):
+            yield from _calls(path[len("libraries/") : -len(".jsonl")], content)
     for line in _lines(files.get("root.jsonl", b"")):
         yield Question(str(line["question"]), str(line["path"])), _answer(line, str(line["question"]))
-    for line in _lines(files.get("libraries/os.jsonl", b"")):
-        yield Question("process", str(line["method"])), _answer(line, "process")
     if "environment.json" in files:
         yield Question("process", "environment"), _environment(json.loads(files["environment.json"]))
     for number, line in enumerate(_lines(files.get("commands/index.jsonl", b""))):
         yield Question("command", str(line["arguments"])), _command(number, line, files)
+
+
+def _calls(library: str, content: bytes) -> Iterable[tuple[Question, Answer]]:
+    for line in _lines(content):
+        call = str(line["method"])
+        question = Question("process", call) if library == _OWN else Question("library", f"{library} {call}")
+        yield question, _answer(line, question.kind)
 
 
 def _command(number: int, line: Mapping[str, Any], files: Mapping[str, bytes]) -> Answer:

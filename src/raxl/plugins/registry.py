@@ -16,6 +16,12 @@ BUILT_IN = {
 """raxl's own accelerator plug-ins, so that no entry point needs to be read to use them. A test holds the table against
 `pyproject.toml`."""
 
+LIBRARIES = {"nvml": "raxl.sources.nvml_library:Nvml"}
+"""Vendor libraries that a plug-in may ask, each by the class that calls it inside the asking process."""
+
+BINDINGS = ("pynvml",)
+"""The packages through which those classes call."""
+
 SOURCES = ("pci", "numa", "cpu", "system", "netdev", "infiniband", "modules", "limits")
 """Vendor-neutral sources, each a module of `raxl.sources` with an `ask`."""
 

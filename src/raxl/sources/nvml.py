@@ -1,0 +1,332 @@
+"""What NVIDIA's management library says: which questions it is asked, and its claims.
+
+The questions that name a device come before all others, so that a library that stops answering has told what is there.
+https://docs.nvidia.com/deploy/nvml-api/
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any, Iterable, Mapping, NamedTuple, Sequence, Tuple
+
+from raxl.host import Answer, Host
+from raxl.model.accelerator import Fabric, Partition, RayView
+from raxl.model.component import PciLink
+from raxl.model.identity import pci_address
+from raxl.model.node import Software
+from raxl.model.problem import FAILED, NOT_APPLICABLE
+from raxl.model.report import Claim, Silence
+from raxl.sources import nvidia_names, nvml_library
+
+NAME = "nvml"
+_MOST_DEVICES = 256
+_IDENTITY = ("address", "uuid", "name", "serial", "memory_bytes")
+_REST = (
+    "pci_ids",
+    "minor",
+    "architecture",
+    "vbios",
+    "pcie_generation",
+    "pcie_width",
+    "pcie_max_generation",
+    "pcie_max_width",
+    "pcie_replays",
+    "memory_numa_node",
+    "numa_nodes",
+    "virtualization",
+    "addressing_mode",
+    "mig_mode",
+    "mig_devices",
+    "fabric",
+    "platform",
+    "chassis_serial",
+    "nvlinks",
+    "c2c_links",
+    "recovery_action",
+    "ecc_mode",
+    "ecc_uncorrected",
+    "remapped_rows",
+    "clocks_event_reasons",
+    "processes",
+)
+_OF_PAIR = ("ancestor", "p2p")
+_ARCHITECTURES = {
+    2: "Kepler",
+    3: "Maxwell",
+    4: "Pascal",
+    5: "Volta",
+    6: "Turing",
+    7: "Ampere",
+    8: "Ada Lovelace",
+    9: "Hopper",
+    10: "Blackwell",
+    13: "Rubin",
+}
+_SPEEDS = {1: 2.5, 2: 5.0, 3: 8.0, 4: 16.0, 5: 32.0, 6: 64.0}
+"""GT/s by PCIe generation."""
+_FABRIC_STATES = {1: "not started", 2: "in progress", 3: "completed"}
+_HEALTH = {1: "healthy", 2: "unhealthy", 3: "limited capacity"}
+_VIRTUALIZATION = {0: "None", 1: "Pass-Through", 2: "VGPU", 3: "Host VGPU", 4: "Host VSGA"}
+_ADDRESSING = {0: "none", 1: "HMM", 2: "ATS"}
+_RECOVERY = {
+    0: "none",
+    1: "reset GPU",
+    2: "reboot node",
+    3: "drain P2P",
+    4: "drain and reset",
+    5: "recover IMEX domain",
+    6: "reset bus",
+    7: "reboot system",
+}
+_EVENTS = {
+    0x1: "idle",
+    0x2: "application clocks",
+    0x4: "software power cap",
+    0x8: "hardware slowdown",
+    0x10: "sync boost",
+    0x20: "software thermal",
+    0x40: "hardware thermal",
+    0x80: "hardware power brake",
+    0x100: "display clocks",
+}
+
+
+_SHAPES: Mapping[str, Any] = {
+    **dict.fromkeys(("address", "uuid", "name", "serial", "vbios", "chassis_serial", "driver", "cuda"), str),
+    **{call: [int] for call in ("pci_ids", "numa_nodes", "mig_mode", "ecc_mode", "remapped_rows", "processes")},
+    "nvlinks": [{"state": int, "remote": str, "remote_type": int, "version": int}],
+    "mig_devices": [{"index": int, "name": str, "uuid": str, "memory_mib": int}],
+    "fabric": {"state": int, "cluster": str, "clique": int, "health": int},
+    "platform": {"slot": int, "tray": int},
+    "p2p": {},
+}
+"""What each call gives; a number where none stands here. Below a key None is allowed too."""
+_LEAST = {"pci_ids": 2, "mig_mode": 2, "ecc_mode": 2, "remapped_rows": 4}
+"""How many numbers a list has at least."""
+
+
+class Answers(NamedTuple):
+    """How many devices there are, and each one's answers by the name of the call."""
+
+    start: Answer
+    driver: Answer
+    cuda: Answer
+    devices: Tuple[Mapping[str, Answer], ...]
+    pairs: Mapping[Tuple[int, int], Mapping[str, Answer]]
+
+
+def ask(host: Host) -> Answers:
+    """Asks the library for its devices, then each device, then each pair."""
+    start = _asked(host, "start")
+    if not start.known:
+        return Answers(start, start, start, (), {})
+    driver, cuda, count = _asked(host, "driver"), _asked(host, "cuda"), min(start.value, _MOST_DEVICES)
+    identity = [{call: _asked(host, call, index) for call in _IDENTITY} for index in range(count)]
+    devices = tuple(
+        {**one, **{call: _asked(host, call, place) for call in _REST}} for place, one in enumerate(identity)
+    )
+    pairs = {pair: {call: _asked(host, call, *pair) for call in _OF_PAIR} for pair in combinations(range(count), 2)}
+    return Answers(start, driver, cuda, devices, pairs)
+
+
+def _asked(host: Host, call: str, *devices: int) -> Answer:
+    """The answer, if it has the shape that the call gives: a recording may have been edited."""
+    answer = host.library(NAME, call, *devices)
+    shaped = not answer.known or _fits(answer.value, _SHAPES.get(call, int))
+    if shaped and answer.known and call in _LEAST:
+        shaped = len(answer.value) >= _LEAST[call]
+    return answer if shaped else Answer(None, FAILED, f"{call} gave {str(answer.value)[:40]!r}")
+
+
+def _fits(value: Any, shape: Any) -> bool:
+    if isinstance(shape, list):
+        return isinstance(value, list) and all(_fits(entry, shape[0]) for entry in value)
+    if isinstance(shape, dict):
+        known = value if isinstance(value, dict) else {}
+        return isinstance(value, dict) and all(known.get(key) is None or _fits(known[key], shape[key]) for key in shape)
+    return isinstance(value, shape) and not isinstance(value, bool)
+
+
+def addresses(answers: Answers) -> Tuple[str | None, ...]:
+    """Each device's PCI address, by its index."""
+    return tuple(pci_address(_string(device["address"]) or "") for device in answers.devices)
+
+
+def claims(answers: Answers, places: Sequence[str | None]) -> list[Claim]:
+    """One claim a device; `places`: its address, where the library or the order on the bus tells it."""
+    return [_claim(index, device, places[index]) for index, device in enumerate(answers.devices)]
+
+
+def software(answers: Answers) -> Iterable[Software]:
+    """The driver and the newest CUDA that it serves."""
+    for name, answer in (("nvidia", answers.driver), ("cuda", answers.cuda)):
+        version = _string(answer)
+        if version:
+            yield Software(name, version, NAME)
+
+
+def refusal(answer: Answer) -> Silence:
+    """Why a call gave nothing."""
+    return Silence(answer.reason or FAILED, answer.message or "no answer", NAME)
+
+
+def _claim(index: int, device: Mapping[str, Answer], address: str | None) -> Claim:
+    name = _string(device["name"])
+    ids = device["pci_ids"].value if device["pci_ids"].known else (None, None)
+    return Claim(
+        vendor="nvidia",
+        kind="gpu",
+        evidence=NAME,
+        address=address,
+        uuid=_string(device["uuid"]),
+        index=index,
+        model=name,
+        architecture=_ARCHITECTURES.get(_number(device["architecture"]) or 0),
+        serial=_string(device["serial"]),
+        vendor_id=f"{ids[0] & 0xFFFF:04x}" if ids[0] else None,
+        device_id=f"{ids[0] >> 16 & 0xFFFF:04x}" if ids[0] else None,
+        subsystem_id=f"{ids[1] & 0xFFFF:04x}:{ids[1] >> 16 & 0xFFFF:04x}" if ids[1] else None,
+        link=_link(device),
+        numa_node=_only(device["numa_nodes"]),
+        local_numa_nodes=tuple(device["numa_nodes"].value or ()),
+        memory_bytes=_number(device["memory_bytes"]),
+        memory_numa_node=_number(device["memory_numa_node"]),
+        state=_state(device),
+        partitions=tuple(map(_partition, device["mig_devices"].value or ())),
+        fabric=_fabric(device["fabric"]),
+        ray=RayView(resource="GPU", type=nvidia_names.ray_type(name)),
+        visible_env=nvidia_names.VISIBLE,
+        attributes=dict(_attributes(device)),
+        silent=dict(_silences(device)),
+    )
+
+
+def _state(device: Mapping[str, Answer]) -> str | None:
+    """Lost or degraded where the library itself says so; nothing where it could not be asked for the basics."""
+    messages = [answer.message for answer in device.values()]
+    if any(nvml_library.LOST in message for message in messages):
+        return "lost"
+    if any(nvml_library.RESET_REQUIRED in message for message in messages) or _number(device["recovery_action"]):
+        return "degraded"
+    if not device["memory_bytes"].known or not device["uuid"].known:
+        return None
+    return "ok"
+
+
+def _silences(device: Mapping[str, Answer]) -> Iterable[Tuple[str, Silence]]:
+    fields = {
+        "uuid": "uuid",
+        "serial": "serial",
+        "model": "name",
+        "ray.type": "name",
+        "memory_bytes": "memory_bytes",
+        "architecture": "architecture",
+        "fabric": "fabric",
+        "state": "uuid" if not device["uuid"].known else "memory_bytes",
+    }
+    for field, call in fields.items():
+        if not device[call].known:
+            yield field, refusal(device[call])
+    if device["fabric"].known and _fabric(device["fabric"]) is None:
+        yield "fabric", Silence(NOT_APPLICABLE, "the device has no NVLink fabric", NAME)
+
+
+def _link(device: Mapping[str, Answer]) -> PciLink | None:
+    link = PciLink(
+        speed_gts=_SPEEDS.get(_number(device["pcie_generation"]) or 0),
+        width=_number(device["pcie_width"]) or None,
+        max_speed_gts=_SPEEDS.get(_number(device["pcie_max_generation"]) or 0),
+        max_width=_number(device["pcie_max_width"]) or None,
+    )
+    return link if link != PciLink() else None
+
+
+def _partition(mig: Mapping[str, Any]) -> Partition:
+    memory = mig.get("memory_mib")
+    profile = str(mig.get("name") or "").rpartition(" MIG ")[2] or None
+    return Partition(str(mig.get("uuid") or f"mig:{mig.get('index')}"), profile, memory << 20 if memory else None)
+
+
+def _fabric(answer: Answer) -> Fabric | None:
+    """The NVLink fabric; state 0 means that the device has none, and only a completed one tells its domain."""
+    told = answer.value if answer.known else {}
+    state = _FABRIC_STATES.get(told.get("state") or 0)
+    if state is None:
+        return None
+    cluster = told.get("cluster") if state == "completed" else None
+    clique = str(told.get("clique")) if state == "completed" else None
+    return nvidia_names.fabric(state, cluster, clique)
+
+
+def _attributes(device: Mapping[str, Answer]) -> Iterable[Tuple[str, str | int | float | bool | None]]:
+    """The vendor's own extras, as far as they are known."""
+    mig, ecc, rows = (device[call].value for call in ("mig_mode", "ecc_mode", "remapped_rows"))
+    fabric, platform = device["fabric"].value or {}, device["platform"].value or {}
+    up = [link for link in device["nvlinks"].value or () if link.get("state") in _UP]
+    events = _number(device["clocks_event_reasons"])
+    told: dict[str, str | int | None] = {
+        "minor": _number(device["minor"]),
+        "vbios": _string(device["vbios"]),
+        "mig_mode": _on_off(mig),
+        "virtualization_mode": _VIRTUALIZATION.get(_known(device["virtualization"])),
+        "addressing_mode": _ADDRESSING.get(_known(device["addressing_mode"])),
+        "ecc_mode": _on_off(ecc),
+        "ecc_uncorrected": _number(device["ecc_uncorrected"]),
+        "remapped_rows": rows[0] + rows[1] if rows else None,
+        "remap_pending": rows[2] if rows else None,
+        "remap_failure": rows[3] if rows else None,
+        "recovery_action": _RECOVERY.get(_known(device["recovery_action"])),
+        "clocks_event_reasons": None if events is None else _words(events),
+        "pcie_replays": _number(device["pcie_replays"]),
+        "nvlinks_up": len(up) if device["nvlinks"].known else None,
+        "nvlink_generation": _generation(up),
+        "c2c_links": _number(device["c2c_links"]) or None,
+        "fabric_health": _HEALTH.get(fabric.get("health") or 0),
+        "chassis_serial": _string(device["chassis_serial"]),
+        "slot": platform.get("slot"),
+        "tray": platform.get("tray"),
+        "processes": len(device["processes"].value) if device["processes"].known else None,
+    }
+    return ((name, value) for name, value in told.items() if value is not None)
+
+
+_UP = (1, 2, 3)
+"""A sleeping link is a healthy one."""
+_GENERATIONS = {1: "1", 2: "2", 3: "2.2", 4: "3", 5: "3.1", 6: "4", 7: "5", 8: "6"}
+"""`nvmlNvlinkVersion_t`, which counts otherwise than the generations."""
+
+
+def _generation(links: Sequence[Mapping[str, Any]]) -> str | None:
+    versions = {link.get("version") for link in links}
+    return _GENERATIONS.get(versions.pop() or 0) if len(versions) == 1 else None
+
+
+def _words(events: int) -> str:
+    return ", ".join(word for bit, word in _EVENTS.items() if events & bit) or "none"
+
+
+def _on_off(modes: Sequence[int] | None) -> str | None:
+    """`Enabled`, and what comes after the next reset where that differs."""
+    if not modes:
+        return None
+    now, pending = ["Enabled" if mode else "Disabled" for mode in modes][:2]
+    return now if now == pending else f"{now}, {pending} after a reset"
+
+
+def _known(answer: Answer) -> int:
+    """The number; -1, which no table holds, where there is none."""
+    number = _number(answer)
+    return -1 if number is None else number
+
+
+def _number(answer: Answer) -> int | None:
+    return answer.value if isinstance(answer.value, int) else None
+
+
+def _string(answer: Answer) -> str | None:
+    return answer.value.strip() or None if isinstance(answer.value, str) else None
+
+
+def _only(answer: Answer) -> int | None:
+    nodes: Sequence[int] = answer.value or ()
+    return nodes[0] if len(nodes) == 1 else None

@@ -1,0 +1,158 @@
+"""The real pynvml in the asking process, before a library built from C: what it says, and what it costs when it fails.
+
+`pytest tests/test_nvml.py --accept` writes the outputs of now; the diff is then read as an operator would.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import stubs
+from raxl import __version__
+from test_recordings import EXPECTED, VERSION
+
+CODES = dict.fromkeys(stubs.NAMES, 0) | dict.fromkeys(
+    ("gpu-lost", "unknown-error", "hang", "hang-at-start", "crash-twice", "mismatch"), 3
+)
+"""3 where a device's memory, state or links could not be read; a serial alone is a lesser gap."""
+SECONDS = {"hang": 2.0, "hang-at-start": 10.0}
+"""What a call that never returns costs: its deadline, once."""
+
+
+class Ran(NamedTuple):
+    """One live run of `topo`, and the recording that it made."""
+
+    code: int
+    text: str
+    seconds: float
+    snapshot: Path
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ran]:
+    return {name: live(name, tmp_path_factory.mktemp(name)) for name in stubs.NAMES}
+
+
+def live(name: str, folder: Path) -> Ran:
+    root, snapshot = folder / "root", folder / "node.tar.gz"
+    stubs.build(name, root)
+    begun = time.monotonic()
+    done = raxl("topo", "--record", str(snapshot), RAXL_HOST_ROOT=str(root))
+    return Ran(done.returncode, done.stdout, time.monotonic() - begun, snapshot)
+
+
+def raxl(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "raxl", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "LC_ALL": "C.UTF-8", "COLUMNS": "100", **environment},
+        check=False,
+    )
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def nodes(ran: Ran) -> dict[str, Any]:
+    (node,) = json.loads(raxl("topo", "--format", "json", "--from", str(ran.snapshot)).stdout)["nodes"]
+    return node  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("view", stubs.VIEWS)
+@pytest.mark.parametrize("name", stubs.NAMES)
+def test_output_is_as_expected(name: str, view: str, ran: dict[str, Ran], request: pytest.FixtureRequest) -> None:
+    command, ending = view.split(".")
+    options = ["--format", "json"] if ending == "json" else []
+    done = raxl(command, *options, "--from", str(ran[name].snapshot))
+    printed = done.stdout.replace(f'": "{__version__}"', f'": "{VERSION}"')
+    printed = re.sub(r'"created": "[^"]+"', '"created": "2026-01-15T08:00:00Z"', printed)
+    path = EXPECTED / f"nvml-{name}" / view
+    if request.config.getoption("--accept"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(printed)
+    assert printed == path.read_text()
+    assert done.returncode == CODES[name]
+    if view == "topo.txt":
+        assert (ran[name].text, ran[name].code) == (done.stdout, done.returncode)
+
+
+@pytest.mark.parametrize("name", stubs.NAMES)
+def test_a_library_costs_its_deadline_once(name: str, ran: dict[str, Ran]) -> None:
+    least = SECONDS.get(name, 0.0)
+    assert least <= ran[name].seconds < least + 2
+
+
+def test_every_call_that_the_library_answers_is_kept_for_replay(ran: dict[str, Ran]) -> None:
+    """Values with their own spelling: NVML's addresses, chassis, clique, rows, links at their other end."""
+    tray, hgx = nodes(ran["nvl72-tray"]), nodes(ran["hgx-h100"])
+    first = tray["accelerators"][0]
+    assert first["pci"]["address"] == "0008:01:00.0"
+    assert first["fabric"] == {
+        "domain": "7e2c0000-0000-4000-8000-000000000f1a",
+        "clique": "3",
+        "state": "completed",
+    }
+    assert first["attributes"]["chassis_serial"] == "1820000000042"
+    assert (first["attributes"]["slot"], first["attributes"]["tray"]) == (11, 4)
+    assert [(one["id"], one["accelerator"]) for one in tray["numa_nodes"]][2:] == [
+        (2, "nvidia:0"),
+        (10, "nvidia:1"),
+        (18, "nvidia:2"),
+        (26, "nvidia:3"),
+    ]
+    assert hgx["accelerators"][7]["fabric"]["domain"] is None
+    pairs = [link for link in hgx["links"] if link["kind"] == "nvlink"]
+    assert {(link["link_class"], link["count"], link["evidence"][0]) for link in pairs} == {("NV18", 18, "nvml")}
+    assert len(pairs) == 28
+    assert hgx["accelerators"][0]["attributes"]["nvlinks_up"] == 18
+
+
+def test_a_device_that_hangs_costs_its_own_answers(ran: dict[str, Ran]) -> None:
+    node = nodes(ran["hang"])
+    known = [device["index"] for device in node["accelerators"] if device["memory_bytes"] and device["state"] == "ok"]
+    assert known == [0, 1, 2, 4, 5, 6, 7]
+    assert node["accelerators"][3]["uuid"] == "GPU-00000000-0000-4000-8000-000000000003"
+
+
+def test_a_lost_device_keeps_its_number_and_its_place(ran: dict[str, Ran]) -> None:
+    node = nodes(ran["gpu-lost"])
+    gone = node["accelerators"][6]
+    assert (gone["id"], gone["pci"]["address"], gone["state"]) == ("nvidia:6", "0000:bb:00.0", "lost")
+    assert len(node["accelerators"]) == 8
+
+
+def test_a_redacted_snapshot_holds_no_identity_that_the_library_gave(ran: dict[str, Ran], tmp_path: Path) -> None:
+    redacted = tmp_path / "redacted.tar.gz"
+    raxl("snapshot", "--from", str(ran["nvl72-tray"].snapshot), "--redact", "--output", str(redacted))
+    printed = raxl("topo", "--format", "json", "--from", str(redacted)).stdout
+    for identity in ("GPU-00000000-0000-4000-8000-000000030000", "1654321000030", "1820000000042", "7e2c0000"):
+        assert identity in raxl("topo", "--format", "json", "--from", str(ran["nvl72-tray"].snapshot)).stdout
+        assert identity not in printed
+
+
+def test_the_collector_carries_the_binding(ran: dict[str, Ran], tmp_path: Path) -> None:
+    """On a node without packages: isolated, without site, below another root."""
+    collector = subprocess.run([sys.executable, "-m", "raxl", "snapshot", "collector"], capture_output=True, check=True)
+    stubs.build("hgx-h100", tmp_path / "root")
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-"],
+        input=collector.stdout,
+        capture_output=True,
+        env={**os.environ, "RAXL_HOST_ROOT": str(tmp_path / "root")},
+        timeout=60,
+        check=True,
+    )
+    (tmp_path / "node.tar.gz").write_bytes(done.stdout)
+    collected = nodes(Ran(0, "", 0.0, tmp_path / "node.tar.gz"))
+    assert collected["accelerators"] == nodes(ran["hgx-h100"])["accelerators"]
+    assert collected["links"] == nodes(ran["hgx-h100"])["links"]
