@@ -21,7 +21,7 @@ from raxl import __version__
 from test_recordings import EXPECTED, VERSION
 
 CODES = dict.fromkeys(stubs.NAMES, 0) | dict.fromkeys(
-    ("gpu-lost", "unknown-error", "hang", "hang-at-start", "crash-twice", "mismatch"), 3
+    ("gpu-lost", "unknown-error", "hang", "hang-at-start", "crash-twice", "mismatch", "disagreements"), 3
 )
 """3 where a device's memory, state or links could not be read; a serial alone is a lesser gap."""
 SECONDS = {"hang": 2.0, "hang-at-start": 10.0}
@@ -129,6 +129,22 @@ def test_a_lost_device_keeps_its_number_and_its_place(ran: dict[str, Ran]) -> No
     gone = node["accelerators"][6]
     assert (gone["id"], gone["pci"]["address"], gone["state"]) == ("nvidia:6", "0000:bb:00.0", "lost")
     assert len(node["accelerators"]) == 8
+
+
+def test_two_sources_that_differ_are_both_told(ran: dict[str, Ran]) -> None:
+    node = nodes(ran["disagreements"])
+    told = {one["subject"]: one["message"] for one in node["problems"] if one["reason"] == "disagreement"}
+    assert told == {
+        "accelerators": "4 GPUs are on the bus with NVIDIA's driver, NVML lists 3",
+        "links": "nvidia:0–nvidia:1: nvml says PXB, the PCI tree says NODE",
+        "nvidia:0.uuid": "/proc/driver/nvidia/gpus says GPU-00000000-0000-4000-8000-0000000e0000, "
+        "nvml says GPU-00000000-0000-4000-8000-0000000000aa",
+        "nvidia:0.numa_node": "sysfs says none, nvml says 0",
+        "nvidia:1.numa_node": "sysfs says none, nvml says 0",
+        "nvidia:2.numa_node": "sysfs says none, nvml says 1",
+        "nvidia:1.pci.link.width": "sysfs says 16, nvml says 8",
+    }
+    assert [device["numa_node"] for device in node["accelerators"]] == [0, 0, 1, None]
 
 
 def test_a_redacted_snapshot_holds_no_identity_that_the_library_gave(ran: dict[str, Ran], tmp_path: Path) -> None:

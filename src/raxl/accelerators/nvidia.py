@@ -21,6 +21,7 @@ from raxl.model.problem import (
     NOT_APPLICABLE,
     NOT_ASKED,
     NOT_INSTALLED,
+    NOT_PRESENT,
     NOT_SUPPORTED,
     TIMED_OUT,
     Problem,
@@ -268,6 +269,8 @@ def _from_bus(function: PciFunction, silence: Silence | None) -> Claim:
     if function.driver not in _OWN_OR_NONE:
         bound = Silence(NOT_APPLICABLE, f"the device is bound to {function.driver}, not to NVIDIA's driver", "sysfs")
         silent = dict.fromkeys(silent, bound)
+    if function.evidence == "sysfs" and function.numa_node is None:
+        silent["numa_node"] = Silence(NOT_PRESENT, "the firmware names no NUMA node", "sysfs")
     return Claim(
         vendor="nvidia",
         kind="gpu",

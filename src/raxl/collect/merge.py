@@ -8,7 +8,7 @@ from typing import Any, Iterable, NamedTuple, Sequence
 from raxl.model.accelerator import Accelerator, RayView
 from raxl.model.component import PciIdentity, PciLink
 from raxl.model.identity import accelerator_id
-from raxl.model.problem import DISAGREEMENT, REASONS, Problem
+from raxl.model.problem import DISAGREEMENT, NOT_PRESENT, REASONS, Problem
 from raxl.model.report import Claim, Silence
 
 PLACE = ("sysfs", "hwloc-xml", "nccl-xml")
@@ -25,7 +25,7 @@ DEVICE = (
 )
 """What a device is and how it does is believed from these, in this order; a source that is not named comes last."""
 _PLACED = frozenset({"address", "host_bridge", "numa_node", "vendor_id", "device_id", "subsystem_id", "link"})
-_COMPARED = ("uuid", "serial", "numa_node", "memory_numa_node", "device_id")
+_COMPARED = ("uuid", "serial", "numa_node", "memory_numa_node", "device_id", "pci.link.width")
 """Facts that two sources should not tell differently. A model's name and a link's present speed may differ."""
 
 
@@ -171,7 +171,17 @@ def _silences(group: list[Claim]) -> dict[str, Silence]:
 
 def _contradictions(name: str, group: list[Claim]) -> Iterable[Problem]:
     for field in _COMPARED:
-        told = {claim.evidence: getattr(claim, field) for claim in group if getattr(claim, field) is not None}
+        told = {claim.evidence: said for claim in group if (said := _said(claim, field)) is not None}
         if len(set(told.values())) > 1:
             words = ", ".join(f"{evidence} says {value}" for evidence, value in told.items())
             yield Problem(f"{name}.{field}", DISAGREEMENT, words, tuple(told))
+
+
+def _said(claim: Claim, field: str) -> Any:
+    """What a source says of a field, that it is not there among it; None where it says nothing."""
+    if field == "pci.link.width":
+        return claim.link.width if claim.link else None
+    silence = claim.silent.get(field)
+    absent = "none" if silence is not None and silence.reason == NOT_PRESENT else None
+    value = getattr(claim, field)
+    return absent if value is None else value

@@ -56,6 +56,7 @@ NEVER = {
 
 
 _NO_NETDEV = Silence(NOT_APPLICABLE, "it has no network device here")
+_UNNAMED = Silence(NOT_PRESENT, "the firmware names no NUMA node")
 _NO_LINK = Silence(NOT_APPLICABLE, "its link is down")
 _NO_DEVICE = Silence(
     NOT_PRESENT, "it has neither a network nor an RDMA device here: no driver, or another network namespace holds them"
@@ -70,6 +71,8 @@ def of_adapters(nics: Sequence[Nic]) -> dict[str, dict[str, Silence]]:
     for nic in nics:
         if "sysfs" in nic.evidence:
             silences[nic.id] = {"netdev": _NO_NETDEV, **({} if rdma else {"role": _NO_ROLE})}
+            if nic.pci:
+                silences[nic.id]["numa_node"] = _UNNAMED
             if nic.kind is None:
                 silences[nic.id].update(dict.fromkeys(("kind", "state", "speed_bits_per_second"), _NO_DEVICE))
             elif nic.state == "down":

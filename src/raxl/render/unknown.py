@@ -10,7 +10,7 @@ from raxl.model.accelerator import Accelerator
 from raxl.model.nic import Nic
 from raxl.model.node import Node
 from raxl.model.printable import clean
-from raxl.model.problem import NOT_APPLICABLE, NOT_ASKED, REASONS, UNREAD, Problem
+from raxl.model.problem import DISAGREEMENT, NOT_APPLICABLE, NOT_ASKED, REASONS, UNREAD, Problem
 from raxl.render.naming import Names, kind_name
 from raxl.render.quantity import listed
 from raxl.render.text import Line, Page
@@ -29,6 +29,7 @@ _WORDS = {
     "local_numa_nodes": "nearest NUMA nodes",
     "pci": "PCI address",
     "pci.link": "PCI link",
+    "pci.link.width": "PCIe width",
     "pci_tree": "PCI tree",
     "pcie_root": "host bridge",
     "speed_bits_per_second": "speed",
@@ -121,7 +122,7 @@ class Unknowns:
             applies = problem.reason != NOT_APPLICABLE or (placed.family, placed.field) == (ACCELERATORS, "state")
             told = applies and not placed.is_unasked_of_node
             if told and shown(placed.family, placed.field):
-                groups.setdefault((problem.reason, self._unnamed(placed)), []).append(placed)
+                groups.setdefault((problem.reason, self._cause(placed)), []).append(placed)
         return list(map(self._gap, groups.values()))
 
     def unasked(self) -> Gap | None:
@@ -138,6 +139,12 @@ class Unknowns:
         if not owner:
             owner, _, field = problem.subject.partition(".")
         return _Placed(owner, self._families.get(owner, owner), field, problem)
+
+    def _cause(self, placed: _Placed) -> str:
+        """What gaps have in common. Readings that disagree differ from device to device, and are one cause."""
+        if placed.problem.reason == DISAGREEMENT and placed.field:
+            return placed.field
+        return self._unnamed(placed)
 
     def _unnamed(self, placed: _Placed) -> str:
         """The message without the device's own name, by which alike devices are told the same."""

@@ -14,7 +14,7 @@ from raxl.model.accelerator import Fabric, Partition, RayView
 from raxl.model.component import PciLink
 from raxl.model.identity import pci_address
 from raxl.model.node import Software
-from raxl.model.problem import FAILED, NOT_APPLICABLE
+from raxl.model.problem import FAILED, NOT_APPLICABLE, UNREAD
 from raxl.model.report import Claim, Silence
 from raxl.sources import nvidia_names, nvml_library
 
@@ -208,9 +208,12 @@ def _state(device: Mapping[str, Answer]) -> str | None:
         return "lost"
     if any(nvml_library.RESET_REQUIRED in message for message in messages) or _number(device["recovery_action"]):
         return "degraded"
-    if not device["memory_bytes"].known or not device["uuid"].known:
-        return None
-    return "ok"
+    return None if _unread(device) else "ok"
+
+
+def _unread(device: Mapping[str, Answer]) -> Answer | None:
+    """The first of the basics that the device has and that could not be read."""
+    return next((device[call] for call in ("uuid", "memory_bytes") if device[call].reason in UNREAD), None)
 
 
 def _silences(device: Mapping[str, Answer]) -> Iterable[Tuple[str, Silence]]:
@@ -222,8 +225,10 @@ def _silences(device: Mapping[str, Answer]) -> Iterable[Tuple[str, Silence]]:
         "memory_bytes": "memory_bytes",
         "architecture": "architecture",
         "fabric": "fabric",
-        "state": "uuid" if not device["uuid"].known else "memory_bytes",
     }
+    unread = _unread(device)
+    if unread is not None:
+        yield "state", refusal(unread)
     for field, call in fields.items():
         if not device[call].known:
             yield field, refusal(device[call])

@@ -61,7 +61,11 @@ def _unasked(found: Sequence[Link], stated: Stated, device_ids: Mapping[str, str
 
 
 def _function(device: Accelerator | Nic, functions: Mapping[str, PciFunction]) -> PciFunction | None:
-    return functions.get(device.pci.address) if device.pci else None
+    """Its PCI function, with the NUMA node that another source names where the firmware names none."""
+    function = functions.get(device.pci.address) if device.pci else None
+    if function is None or function.numa_node is not None:
+        return function
+    return replace(function, numa_node=device.numa_node)
 
 
 def _pcie(
