@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEBIAN := hwloc zsh fish gcc libc6-dev
 
-.PHONY: topo test lint generated completions bench clean
+.PHONY: topo test lint generated completions bench gpu-wheels clean
 
 topo: $(VENV)/.installed
 	@$(BIN)/raxl topo
@@ -23,6 +23,12 @@ generated completions: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-dev $(VENV)/.debian
 	$(BIN)/python benchmarks/startup.py
+
+# What `tests/gpu/run.sh` installs where nothing can be fetched.
+gpu-wheels: $(VENV)/.installed-dev
+	rm -rf tests/gpu/wheels
+	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir tests/gpu/wheels . \
+	  typer click rich shellingham typing-extensions markdown-it-py mdurl pygments msgspec nvidia-ml-py
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
