@@ -28,7 +28,7 @@ bench: $(VENV)/.installed-dev $(VENV)/.debian
 gpu-wheels: $(VENV)/.installed-dev
 	rm -rf tests/gpu/wheels
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir tests/gpu/wheels . \
-	  typer click rich shellingham typing-extensions markdown-it-py mdurl pygments msgspec nvidia-ml-py
+	  'typer<0.29' click rich shellingham typing-extensions markdown-it-py mdurl pygments msgspec nvidia-ml-py
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
