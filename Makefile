@@ -27,8 +27,8 @@ bench: $(VENV)/.installed-dev $(VENV)/.debian
 # What `tests/gpu/run.sh` installs where nothing can be fetched.
 gpu-wheels: $(VENV)/.installed-dev
 	rm -rf tests/gpu/wheels
-	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir tests/gpu/wheels . \
-	  'typer<0.29' click rich shellingham typing-extensions markdown-it-py mdurl pygments msgspec nvidia-ml-py
+	$(BIN)/pip wheel --quiet --disable-pip-version-check --wheel-dir tests/gpu/wheels 'typer<0.29' rich msgspec nvidia-ml-py
+	$(BIN)/pip wheel --quiet --disable-pip-version-check --wheel-dir tests/gpu/wheels --no-deps .
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
