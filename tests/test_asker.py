@@ -125,3 +125,29 @@ def _child_of(parent: int) -> int:
             return int(children[0])
         time.sleep(0.01)
     raise AssertionError("the asker did not start")
+
+
+def test_a_library_may_be_slow_at_first_and_is_given_up_when_it_hangs_twice(root: Path) -> None:
+    """After the hang it is waited for no longer than for any answer, which its loading exceeds: it is given up."""
+    libraries = {"slow": "asking.misbehaving:Slow", "broken": "asking.misbehaving:Broken"}
+    waited: list[str] = []
+    tasks = ["asking.misbehaving:asks_a_library"]
+    asker = Asker(tasks, root=str(root), path=[TESTS], libraries=libraries)
+    recording = asker.record(lambda question: waited.append(question.subject))
+    told = {
+        question.subject: (answer.value, answer.reason)
+        for question, answer in recording.answers.items()
+        if question.kind == "library"
+    }
+    assert told == {
+        "unknown start": (None, "not-asked"),
+        "broken start": (None, "failed"),
+        "slow start": (2, None),
+        "slow name 0": ("device 0", None),
+        "slow name 1": (None, "timed-out"),
+        "slow serial 0": (None, "timed-out"),
+        "slow serial 1": (None, "timed-out"),
+    }
+    assert waited == ["slow start"]
+    assert text(recording, "/after") == ("the after\n", None)
+    assert recording.answer(Question("library", "broken start")).message == "KeyError: 'libsomething.so'"

@@ -17,6 +17,40 @@ def reads_a_pipe(host: Host) -> None:
     host.text("/after")
 
 
+def asks_a_library(host: Host) -> None:
+    """A library that nobody can load, one that is slow at first, and one that hangs at one of two devices."""
+    host.library("unknown", "start")
+    host.library("broken", "start")
+    for call in ("start", "name 0", "name 1", "serial 0", "serial 1"):
+        host.library("slow", *call.split(" "))
+    host.text("/after")
+
+
+class Broken:
+    """What an import has been seen to raise."""
+
+    def __init__(self, root: str) -> None:
+        sys.stdout.write("Unable to find the library\n")
+        raise KeyError("libsomething.so")
+
+
+class Slow:
+    def __init__(self, root: str) -> None:
+        time.sleep(3.3)
+
+    def start(self) -> int:
+        return 2
+
+    def name(self, index: str) -> str:
+        if index == "1":
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+                signal.signal(number, signal.SIG_IGN)
+            time.sleep(600)
+        return f"device {index}"
+
+    serial = name
+
+
 def hangs_without_a_question(host: Host) -> None:
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)

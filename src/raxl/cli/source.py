@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple, Optional
@@ -70,6 +71,7 @@ def recordings(source: Source, *needed: str) -> list[Recording]:
         from raxl.collect import inputs
 
         return inputs.opened(source.paths, source.as_node)
+    from raxl.cli.streams import Streams
     from raxl.collect import live
 
     with live.asker(source.timeout) as begun:
@@ -77,7 +79,8 @@ def recordings(source: Source, *needed: str) -> list[Recording]:
             import_module(module)
         from raxl.collect import machines
 
-        return machines.together([live.recorded(begun)], source.as_node)
+        waiting = Streams().note if sys.stderr.isatty() else None
+        return machines.together([live.recorded(begun, waiting)], source.as_node)
 
 
 def keep(source: Source, read: list[Recording]) -> None:

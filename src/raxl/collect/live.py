@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Sequence
+from typing import Callable, Sequence
 
 from raxl import __version__
 from raxl.collect import clock
@@ -62,8 +62,8 @@ def _folders(packages: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(str(Path(spec.origin).parent) for spec in found if spec is not None and spec.origin))
 
 
-def recorded(begun: Asker) -> Recording:
-    """Everything that it asked."""
-    recording = begun.record()
+def recorded(begun: Asker, told_slow: Callable[[str], None] | None = None) -> Recording:
+    """Everything that it asked. `told_slow` is given a line where an answer lets itself be waited for."""
+    recording = begun.record(lambda question: told_slow(f"waiting for {question.subject} …") if told_slow else None)
     recording.source, recording.created, recording.recorded_by = "local", clock.now(), __version__
     return recording

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any, Mapping, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 from raxl.host import Answer, Question
 from raxl.host.record import Recording, plain, revived
@@ -21,6 +21,8 @@ COMMAND_SECONDS = 12.0
 """A command ends itself after 10 s (`raxl.host.live`); two more say that the asker itself hangs."""
 LIBRARY_SECONDS = 10.0
 """A vendor library's first call: it may have to wake every device."""
+SLOW_SECONDS = 3.0
+"""What takes longer is told while it is waited for."""
 REPLACEMENTS = 2
 _PROGRAM = """
 import json, sys
@@ -76,6 +78,7 @@ class Asker:
         self._notes: list[tuple[str, str, str]] = []
         self._child: subprocess.Popen[bytes] | None = None
         self._stream: int | None = None
+        self._told_slow: Callable[[Question], None] = lambda _: None
         self._question: Question | None = None
         """What the child was last seen to ask."""
         self._woken: set[str] = set()
@@ -94,8 +97,12 @@ class Asker:
         if self._stream is not None:
             os.close(self._stream)
 
-    def record(self) -> Recording:
-        """Everything that the tasks asked. What they did not come to within the budget is `timed-out`."""
+    def record(self, told_slow: Callable[[Question], None] | None = None) -> Recording:
+        """Everything that the tasks asked. What they did not come to within the budget is `timed-out`.
+
+        `told_slow` is given the question that is being waited for, where its answer takes more than three seconds.
+        """
+        self._told_slow = told_slow or self._told_slow
         unasked = Answer(None, "not-asked", "raxl did not ask this")
         try:
             for attempt in range(REPLACEMENTS + 1):
@@ -127,7 +134,8 @@ class Asker:
                     self._question = Question(*rest)
                 elif word == "answer" and self._question is not None:
                     self._answers[self._question] = revived(self._question, rest)
-                    self._woken.add(self._question.subject.split(" ", 1)[0])
+                    if self._question.kind == "library":
+                        self._woken.add(self._question.subject.split(" ", 1)[0])
                     self._question = None
                 elif word == "task":
                     task = rest[0]
@@ -213,6 +221,9 @@ class Asker:
             silent_since = time.monotonic()
             while True:
                 until = min(silent_since + self._patience(), self._deadline)
+                slow = silent_since + SLOW_SECONDS
+                if until > slow and not selector.select(max(0.0, slow - time.monotonic())) and self._question:
+                    self._told_slow(self._question)
                 if not selector.select(max(0.0, until - time.monotonic())):
                     raise _Hung(until - silent_since)
                 data = os.read(stream, 1 << 20)
