@@ -16,7 +16,7 @@ BUILT_IN = {
 """raxl's own accelerator plug-ins, so that no entry point needs to be read to use them. A test holds the table against
 `pyproject.toml`."""
 
-SOURCES = ("pci", "numa", "cpu", "system", "netdev", "infiniband", "modules", "limits")
+SOURCES = ("pci", "numa", "cpu", "system", "netdev", "infiniband", "modules", "limits", "peers")
 """Vendor-neutral sources, each a module of `raxl.sources` with an `ask`."""
 
 
