@@ -19,7 +19,7 @@ from raxl.model.facts import Reading
 from raxl.model.identity import pci_address
 from raxl.model.peering import Peering
 from raxl.model.problem import FAILED, NOT_PERMITTED, NOT_PRESENT, NOT_SUPPORTED
-from raxl.sources.pci import FOLDER
+from raxl.sources.pci import FOLDER, position
 
 IOMMUS = "/sys/class/iommu"
 GROUPS = "/sys/kernel/iommu_groups"
@@ -61,7 +61,7 @@ class Answers(NamedTuple):
 
 
 def ask(host: Host) -> Answers:
-    """Asks of accelerators and network adapters, and of the bridges above them; of a bus without them nothing."""
+    """Asks of accelerators and network adapters, and of the ports above them; of a bus without them nothing."""
     listing = host.names(FOLDER)
     listed = frozenset(listing.value or ())
     bridges: dict[str, None] = {}
@@ -72,8 +72,9 @@ def ask(host: Host) -> Answers:
         kind = stripped(host.text(f"{folder}/class")) or ""
         if not _DEVICE.match(kind):
             continue
-        above = (stripped(host.link(folder)) or "").split("/")[:-1]
-        bridges.update((element, None) for element in above if pci_address(element) and element in listed)
+        _, chain = position(stripped(host.link(folder)) or "")
+        # Traffic turns at root ports and downstream ports: a switch's upstream port need not be read.
+        bridges.update((port, None) for port in chain[0::2] if port in listed)
         groups[name] = host.link(f"{folder}/iommu_group")
         number = (stripped(groups[name]) or "").rpartition("/")[2]
         if number.isdigit():
