@@ -58,8 +58,11 @@ class Pair(NamedTuple):
 def of(pair: Pair) -> tuple[Condition, ...]:
     """Every condition that matters for this pair: those of PCIe for none that is lost or joined by a fabric."""
     found = [*_states(pair)]
-    if not any(one.kind == "state" for one in found) and pair.path.kind in (None, "pcie"):
-        found += [*_scale_up(pair), *_distance(pair), *_width(pair), *_acs(pair)]
+    if pair.path.kind not in (None, "pcie"):
+        return tuple(found)
+    found += _scale_up(pair)
+    if not any(one.kind == "state" for one in found):
+        found += [*_distance(pair), *_width(pair), *_acs(pair)]
         if pair.accelerators:
             found += [*_iommu(pair), *_bars(pair)]
         found += gpudirect.conditions(pair) if len(pair.accelerators) == 1 else _peers(pair)
