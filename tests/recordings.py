@@ -209,8 +209,22 @@ def _tree(machine: Machine) -> ArchiveTree:
     targets = {target for target in machine.links.values() if target not in given}
     entries = [Entry(path.strip("/"), "folder") for path in sorted(machine.folders | targets)]
     entries += [Entry(path.strip("/"), "link", b"", target) for path, target in machine.links.items()]
-    entries += [Entry(path.strip("/"), "file", text.encode()) for path, text in machine.files.items()]
+    entries += [Entry(path.strip("/"), "file", _bytes(text)) for path, text in machine.files.items()]
     return ArchiveTree(entries, "")
+
+
+def _bytes(text: str) -> bytes:
+    """A file's content. `hex: 272 100:0d0001`: so many bytes, zeros but for those that are given from a place on."""
+    if not text.startswith("hex: "):
+        return text.encode()
+    _, size, *parts = text.split()
+    content = bytearray(int(size))
+    for part in parts:
+        place, digits = part.split(":")
+        given = bytes.fromhex(digits)
+        content[int(place, 16) : int(place, 16) + len(given)] = given
+    assert len(content) == int(size), f"past the end: {text}"
+    return bytes(content)
 
 
 def _process(header: dict[str, str]) -> dict[str, object]:

@@ -32,6 +32,24 @@ VIEWS: dict[str, tuple[Callable[..., int], Callable[[Source], object]]] = {
     "topo.json": (topo.run, lambda source: topo.Options(source, format=topo.Format.json)),
 }
 
+PATHS = {
+    "amd-mi210": (("0", "1"), ("0", "2")),
+    "amd-mi300x-spx": (("3", "4"), ("0", "bnxt_re0")),
+    "nvidia-a100-pcie-bridged": (("0", "1"), ("0", "2"), ("1", "mlx5_0")),
+    "nvidia-azure-nd-h100": (("0", "5"), ("0", "mlx5_ib5")),
+    "nvidia-gb200-tray": (("0", "3"), ("0", "mlx5_1")),
+    "nvidia-hgx-h100": (("0", "5"), ("0", "mlx5_0"), ("0", "mlx5_6"), ("mlx5_0", "mlx5_8")),
+    "nvidia-hgx-h100-gpu-lost": (("0", "6"),),
+    "nvidia-l40s": (("0", "1"), ("2", "3"), ("0", "2"), ("3", "ens7f0np0")),
+    "nvidia-l40s-nps4": (("2", "3"), ("2", "mlx5_0")),
+    "nvidia-pci-denied": (("0", "1"),),
+    "nvidia-rtx-pro-6000-cx8": (("0", "1"), ("0", "rocep09s0")),
+    "nvidia-vfio": (("0", "1"),),
+}
+"""By recording, the ways that `raxl topo --path` is asked for."""
+IN_JSON = ("nvidia-hgx-h100", "nvidia-l40s")
+"""Recordings whose paths are expected in JSON too."""
+
 EXIT_CODES = {
     "amd-driverless": 3,
     "amd-mi210": 0,
@@ -40,6 +58,7 @@ EXIT_CODES = {
     "amd-mi355x": 0,
     "none-cpu-server": 0,
     "none-pci-denied": 3,
+    "nvidia-a100-pcie-bridged": 0,
     "nvidia-aws-p5en": 0,
     "nvidia-azure-nd-h100": 0,
     "nvidia-container": 0,
@@ -82,9 +101,21 @@ def accept(request: pytest.FixtureRequest) -> bool:
 def test_output_is_as_expected(
     name: str, view: str, snapshots: Path, monkeypatch: pytest.MonkeyPatch, accept: bool
 ) -> None:
+    check(name, view, *VIEWS[view], snapshots, monkeypatch, accept)
+
+
+def check(
+    name: str,
+    view: str,
+    run: Callable[..., int],
+    options: Callable[[Source], object],
+    snapshots: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    accept: bool,
+) -> None:
+    """Runs a command on a recording and compares what it prints, and its exit code."""
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
-    run, options = VIEWS[view]
     output = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
     code = run(options(Source((str(snapshots / f"{name}.tar.gz"),))), Streams(output, io.StringIO()))
     output.seek(0)
@@ -97,9 +128,33 @@ def test_output_is_as_expected(
     assert code == EXIT_CODES[name]
 
 
+def path_view(a: str, b: str, format: topo.Format) -> str:
+    return f"path-{a}-{b}.{'json' if format is topo.Format.json else 'txt'}"
+
+
+ASKED_PATHS = [
+    (name, a, b, format)
+    for name, pairs in PATHS.items()
+    for a, b in pairs
+    for format in topo.Format
+    if format is topo.Format.text or name in IN_JSON
+]
+
+
+@pytest.mark.parametrize(("name", "a", "b", "format"), ASKED_PATHS)
+def test_path_is_as_expected(
+    name: str, a: str, b: str, format: topo.Format, snapshots: Path, monkeypatch: pytest.MonkeyPatch, accept: bool
+) -> None:
+    def options(source: Source) -> topo.Options:
+        return topo.Options(source, path=(a, b), format=format)
+
+    check(name, path_view(a, b, format), topo.run, options, snapshots, monkeypatch, accept)
+
+
 def test_nothing_is_expected_of_recordings_that_are_gone(accept: bool) -> None:
     found = {path.relative_to(EXPECTED) for path in EXPECTED.glob("*/*")}
     wanted = {Path(name, view) for name in recordings.NAMES for view in VIEWS}
+    wanted |= {Path(name, path_view(a, b, format)) for name, a, b, format in ASKED_PATHS}
     wanted |= {Path(f"nvml-{name}", view) for name in stubs.NAMES for view in stubs.VIEWS}
     stale = found - wanted
     if accept:

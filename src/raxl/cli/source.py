@@ -103,9 +103,14 @@ def read_through(recording: Recording) -> None:
 
 def inventory(source: Source, renderer: str) -> Inventory:
     """What the flags name, read and assembled; recorded where `--record` says so."""
+    return assembled(source, renderer)[1]
+
+
+def assembled(source: Source, renderer: str) -> tuple[list[Recording], Inventory]:
+    """The same with the recordings that it was assembled from, one a node and in their order."""
     read = recordings(source, "raxl.collect.assemble", renderer)
     from raxl.collect import assemble
 
     result = assemble.inventory(read)
     keep(source, read)
-    return result
+    return read, result

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple, Optional
 
 import typer
 
@@ -36,12 +36,22 @@ class Options(NamedTuple):
     expand: bool = False
     format: Format = Format.text
     output: Path | None = None
+    path: tuple[str, str] | None = None
 
 
 def command(
     view: Annotated[
         View, typer.Option("--view", help="A tree of the node, or the matrix of link classes.")
     ] = View.tree,
+    path: Annotated[
+        Optional[tuple[str, str]],
+        typer.Option(
+            "--path",
+            metavar="A B",
+            help="The way between two devices: each hop and its speed, what forbids a faster one, who would use it. "
+            "A device is an index, an id, a PCI address, a UUID or its beginning, or a network device.",
+        ),
+    ] = None,
     expand: Annotated[bool, typer.Option("--expand", help="Show each device, also where many are alike.")] = False,
     format_: Annotated[Format, typer.Option("--format", help="How the result is written.")] = Format.text,
     output: source.Output = None,
@@ -54,17 +64,21 @@ def command(
     from raxl.cli.streams import Streams
 
     chosen = source.Source(tuple(from_ or ()), as_node, record, timeout)
-    raise typer.Exit(run(Options(chosen, view, expand, format_, output), Streams()))
+    raise typer.Exit(run(Options(chosen, view, expand, format_, output, path), Streams()))
 
 
 def _renderer(options: Options) -> str:
     if options.format is Format.json:
         return "raxl.model.codec"
+    if options.path is not None:
+        return "raxl.render.text_path"
     return f"raxl.render.text_{options.view.value}"
 
 
 def run(options: Options, streams: Streams) -> int:
     """Reads, renders, and returns the exit code."""
+    if options.path is not None:
+        return _path(options, options.path, streams)
     inventory = source.inventory(options.source, _renderer(options))
     if options.format is Format.json:
         from raxl.model import codec
@@ -81,3 +95,21 @@ def run(options: Options, streams: Streams) -> int:
         lines = text_tree.tree(inventory, streams.width, expand=options.expand, unicode=streams.unicode)
     streams.print(lines, options.output)
     return outcome.of_inventory(inventory)
+
+
+def _path(options: Options, ends: tuple[str, str], streams: Streams) -> int:
+    from dataclasses import replace
+
+    from raxl.collect import paths
+
+    recordings, inventory = source.assembled(options.source, _renderer(options))
+    document, node = paths.document(recordings, inventory, ends)
+    if options.format is Format.json:
+        from raxl.model import codec
+
+        streams.write(codec.encode(document), options.output)
+    else:
+        from raxl.render import text_path
+
+        streams.print(text_path.path(document.path, node, streams.width, unicode=streams.unicode), options.output)
+    return outcome.of_inventory(replace(inventory, nodes=(node,)))

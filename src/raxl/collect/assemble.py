@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Mapping, NamedTuple, Sequence, TypeVar
+from typing import Mapping, Sequence, TypeVar
 
 from raxl import __version__
 from raxl.collect import adapters, merge, refusals, unknown
+from raxl.collect.bus import Bus, bus_of
 from raxl.host.record import Recording
 from raxl.host.replay import ReplayHost
 from raxl.intake import documents
@@ -14,15 +15,14 @@ from raxl.intake.foreign import Foreign
 from raxl.model import printable
 from raxl.model.accelerator import Accelerator
 from raxl.model.codec import INVENTORY
-from raxl.model.component import PciFunction
 from raxl.model.facts import Facts, Reading
 from raxl.model.inventory import Inventory
 from raxl.model.nic import Nic
-from raxl.model.node import Cpu, LookedFor, Node, NumaNode, OperatingSystem
+from raxl.model.node import Cpu, LookedFor, Node, OperatingSystem
 from raxl.model.problem import NOT_ASKED, NOT_PRESENT, NOT_SUPPORTED, Problem
 from raxl.model.report import LinkClaim, Report, Silence
 from raxl.plugins import registry
-from raxl.sources import cpu, infiniband, kernel_list, kfd, limits, modules, netdev, numa, pci, system
+from raxl.sources import cpu, infiniband, kfd, limits, modules, netdev, system
 from raxl.topology import affinity, links, switches, trust
 
 _PLACES = {"/sys/class/kfd": kfd.FOLDER}
@@ -30,19 +30,11 @@ _PLACES = {"/sys/class/kfd": kfd.FOLDER}
 _Record = TypeVar("_Record", Cpu, OperatingSystem)
 
 
-class _Bus(NamedTuple):
-    """The PCI tree and the NUMA nodes, from the kernel or from a document."""
-
-    answers: pci.Answers
-    functions: Mapping[str, PciFunction]
-    numa_nodes: tuple[NumaNode, ...]
-
-
 def node(recording: Recording) -> Node:
     """What the recording says of its machine, whole."""
     host = ReplayHost(recording)
     foreign, problems = documents.read(host)
-    bus = _bus(host, foreign)
+    bus = bus_of(host, foreign)
     reports = [plugin.parse(plugin.ask(host), tuple(bus.functions.values())) for plugin in registry.accelerators()]
     report = _together([*reports, *(document.report for document in foreign)])
     devices = merge.merge(report.claims)
@@ -83,33 +75,7 @@ def facts(recording: Recording) -> Facts:
     )
 
 
-def _bus(host: ReplayHost, foreign: Sequence[Foreign]) -> _Bus:
-    answers = pci.ask(host)
-    nodes = numa.parse(numa.ask(host)) or next((d.numa_nodes for d in foreign if d.numa_nodes), ())
-    functions = {function.address: function for document in foreign for function in document.functions}
-    functions.update((function.address, function) for function in pci.parse(answers))
-    placed = {address: _placed(function, nodes, answers) for address, function in functions.items()}
-    return _Bus(answers, placed, nodes)
-
-
-def _placed(function: PciFunction, nodes: Sequence[NumaNode], answers: pci.Answers) -> PciFunction:
-    """The function with the NUMA node that the firmware left out: on a machine with one node it is that one.
-
-    With more, the CPUs that the kernel calls local give a list of nodes, and no single one.
-    """
-    if function.numa_node is not None:
-        return replace(function, local_numa_nodes=(function.numa_node,))
-    with_cpus = [one for one in nodes if one.cpus]
-    if len(nodes) == 1:
-        return replace(function, numa_node=nodes[0].id, local_numa_nodes=(nodes[0].id,))
-    local = pci.local_cpus(answers, function.address)
-    if not local:
-        return function
-    near = tuple(one.id for one in with_cpus if (kernel_list.parse(one.cpus) or frozenset()) & local)
-    return replace(function, local_numa_nodes=near if len(near) < len(with_cpus) else ())
-
-
-def _nics(host: ReplayHost, bus: _Bus) -> tuple[Nic, ...]:
+def _nics(host: ReplayHost, bus: Bus) -> tuple[Nic, ...]:
     net, rdma = netdev.ask(host), infiniband.ask(host)
     kernel = {address: function for address, function in bus.functions.items() if function.evidence == "sysfs"}
     listed = net.listing.known and rdma.listing.reason in (None, NOT_PRESENT)
@@ -127,7 +93,7 @@ def _together(reports: Sequence[Report]) -> Report:
     )
 
 
-def _system(host: ReplayHost, recording: Recording, foreign: Sequence[Foreign], bus: _Bus) -> Node:
+def _system(host: ReplayHost, recording: Recording, foreign: Sequence[Foreign], bus: Bus) -> Node:
     answers = system.ask(host)
     own, processors = system.parse(answers), cpu.parse(cpu.ask(host))
     for document in foreign:
@@ -147,7 +113,7 @@ def _system(host: ReplayHost, recording: Recording, foreign: Sequence[Foreign], 
     )
 
 
-def _looked_for(host: ReplayHost, bus: _Bus) -> LookedFor:
+def _looked_for(host: ReplayHost, bus: Bus) -> LookedFor:
     read = bus.answers.listing.known or bool(bus.functions)
     return LookedFor(
         families=tuple(plugin.family for plugin in registry.accelerators()),
@@ -162,9 +128,7 @@ def _filled(known: _Record, other: _Record) -> _Record:
     return replace(known, **missing)
 
 
-def _with_devices(
-    result: Node, devices: Sequence[merge.Merged], nics: Sequence[Nic], report: Report, bus: _Bus
-) -> Node:
+def _with_devices(result: Node, devices: Sequence[merge.Merged], nics: Sequence[Nic], report: Report, bus: Bus) -> Node:
     """The node with its devices, switches and links."""
     accelerators = tuple(_seated(device, bus) for device in devices)
     stated = _stated(report.links, devices, {nic.id for nic in nics})
@@ -190,7 +154,7 @@ def _with_devices(
     )
 
 
-def _seated(device: merge.Merged, bus: _Bus) -> Accelerator:
+def _seated(device: merge.Merged, bus: Bus) -> Accelerator:
     """The accelerator with the place that its PCI function has in the tree."""
     accelerator = device.accelerator
     function = bus.functions.get(accelerator.pci.address) if accelerator.pci else None

@@ -1,7 +1,7 @@
 """The only door to a machine: questions, and answers that are plain data.
 
-A host is asked for a path's text, a folder's names, a link's target, a command's output, the environment, what the
-kernel tells this process. Every answer is a value or a reason; nothing here raises, and nothing here interprets.
+A host is asked for a path's text or bytes, a folder's names, a link's target, a command's output, the environment,
+what the kernel tells this process. Every answer is a value or a reason; nothing here raises or interprets.
 Standard library only, Python 3.8: this package also runs on nodes that have nothing else.
 """
 
@@ -11,8 +11,7 @@ from typing import Any, NamedTuple, Protocol, Sequence
 
 
 class Question(NamedTuple):
-    """One thing that a host can be asked, and of what: a path's `text`, a folder's `names`, a `link`, a `command`,
-    a `library`, the `process` itself or a `document`."""
+    """One thing that a host can be asked: its kind, the name of one of `Host`'s methods, and of what."""
 
     kind: str
     subject: str
@@ -44,6 +43,9 @@ class Host(Protocol):
 
     def text(self, path: str) -> Answer:
         """The text of a file (undecodable bytes as surrogate escapes), at most 1 MiB; a str."""
+
+    def data(self, path: str) -> Answer:
+        """The first 4096 bytes of a PCI function's configuration space, as hex; a str. Nothing else is given so."""
 
     def names(self, path: str) -> Answer:
         """The sorted names in a folder; a list of str."""

@@ -64,6 +64,7 @@ _PROCESS_NAME = re.compile(
 )
 _NAME_LINE = re.compile(r"^([ \t]+Name[ \t]*:[ \t]*\S*)[^\r\n]*", re.MULTILINE)
 _TABLE_LINE = re.compile(r"^(\|[ \t]+\d+[ \t][^|\n]*?\d+[ \t]+(?:C|G|C\+G|M|M\+C)[ \t]+\S+)[^|\n]*", re.MULTILINE)
+_DATA = re.compile(r"/sys/bus/pci/devices/[0-9a-fA-F:.]{1,20}/config")
 _OF_PROCESS = re.compile("^/proc/[^/]+/(task/[^/]+/)?(cmdline|environ)$")
 _BLANK = re.compile(r"(?:\s|&#(?:0*(?:9|10|13|32)|[xX]0*(?:9|[aAdD]|20));)+")
 
@@ -92,6 +93,11 @@ def file_text(path: str, text: str) -> str:
     if _OF_PROCESS.search(path):
         return ""
     return text
+
+
+def is_data(path: str) -> bool:
+    """Whether a file is given as bytes, and never as text: the configuration space of a PCI function."""
+    return _DATA.fullmatch(path) is not None
 
 
 def command_output(text: str) -> str:

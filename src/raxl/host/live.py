@@ -12,6 +12,8 @@ from typing import Any, Callable, Dict, Mapping, Sequence
 from raxl.host import Answer, CommandOutput, allowed
 
 TEXT_LIMIT = 1 << 20
+DATA_LIMIT = 4096
+NO_DATA = Answer(None, "not-supported", "no file but a PCI configuration space is given as bytes")
 OUTPUT_LIMIT = 64 << 20
 COMMAND_SECONDS = 10.0
 TRUSTED_FOLDERS = (
@@ -62,14 +64,25 @@ class LiveHost:
 
     def text(self, path: str) -> Answer:
         try:
-            descriptor = os.open(self._inside(path), os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                content = read(descriptor, TEXT_LIMIT)
-            finally:
-                os.close(descriptor)
+            content = self._content(path, TEXT_LIMIT)
         except OSError as error:
             return refusal(error)
         return Answer(allowed.file_text(path, content.decode("utf-8", "surrogateescape")))
+
+    def data(self, path: str) -> Answer:
+        if not allowed.is_data(path):
+            return NO_DATA
+        try:
+            return Answer(self._content(path, DATA_LIMIT).hex())
+        except OSError as error:
+            return refusal(error)
+
+    def _content(self, path: str, limit: int) -> bytes:
+        descriptor = os.open(self._inside(path), os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            return read(descriptor, limit)
+        finally:
+            os.close(descriptor)
 
     def names(self, path: str) -> Answer:
         try:

@@ -92,6 +92,9 @@ class RecordedHost:
     def text(self, path: str) -> Answer:
         return self._answer(Question("text", path))
 
+    def data(self, path: str) -> Answer:
+        return self._answer(Question("data", path))
+
     def names(self, path: str) -> Answer:
         return self._answer(Question("names", path))
 

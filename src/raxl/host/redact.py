@@ -15,7 +15,7 @@ import secrets
 import string
 from typing import Callable, Iterable, Iterator, List, Set, Tuple
 
-from raxl.host import Answer, CommandOutput, Question
+from raxl.host import Answer, CommandOutput, Question, config_space
 from raxl.host.record import Recording
 
 _HEX = "[0-9a-fA-F]"
@@ -117,13 +117,16 @@ class _Pass:
 
     def question(self, question: Question) -> Question:
         """A path may hold an identity; the names of commands and documents are raxl's own."""
-        if question.kind in ("text", "names", "link"):
+        if question.kind in ("text", "data", "names", "link"):
             return Question(question.kind, self.text(question.subject))
         return question
 
     def answer(self, question: Question, answer: Answer) -> Answer:
         """The answer with every identity replaced."""
         value = answer.value
+        if question.kind == "data":
+            blank = config_space.without_serials(value) if isinstance(value, str) else value
+            return Answer(blank, answer.reason, self.text(answer.message))
         if isinstance(value, str) and value.strip() and _kind_of_file(question):
             name = value.strip()
             return Answer(value.replace(name, self.identity(name)), answer.reason, self.text(answer.message))
@@ -252,6 +255,8 @@ def _identities(recording: Recording) -> Tuple[Set[str], Set[int]]:
     names: Set[str] = set()
     units: Set[int] = set()
     for question, answer in recording.answers.items():
+        if question.kind == "data":
+            continue
         whole = _kind_of_file(question)
         for text in _texts(answer):
             found = [(whole, text.strip())] if whole else []
@@ -284,7 +289,7 @@ def _words(recording: Recording) -> Set[str]:
     texts: List[str] = []
     for question, answer in recording.answers.items():
         kind, subject = question
-        if kind in ("text", "names", "link"):
+        if kind in ("text", "data", "names", "link"):
             texts.append(_USER.sub("", subject))
         if kind in ("command", "document"):
             for text in _texts(answer):

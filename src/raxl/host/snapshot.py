@@ -3,7 +3,7 @@
 raxl-snapshot/manifest.json     schema, names of the nodes
 raxl-snapshot/nodes/NAME/       one folder a machine:
     manifest.json               source, time, nature, what went wrong while asking
-    root/…                      files under their own path
+    root/…                      files under their own path, as they are (a PCI configuration space is bytes)
     root.jsonl                  folders' names, links' targets, and files that could not be read
     commands/N.out, N.err       outputs, and index.jsonl with arguments and exit status
     libraries/NAME.jsonl        calls of a vendor's library; `os` is what the kernel told the asking process
@@ -18,6 +18,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, Sequence
 
 from raxl.errors import SchemaTooNew, UnreadableInput
 from raxl.host import Answer, CommandOutput, Question, allowed
+from raxl.host.live import DATA_LIMIT
 from raxl.host.record import Recording
 
 SCHEMA = "raxl.snapshot/v1"
@@ -71,7 +72,9 @@ def _node(recording: Recording) -> Iterator[tuple[str, bytes]]:
         kind, subject = question
         if kind == "text" and answer.known:
             yield "root" + subject, _bytes(answer.value)
-        elif kind in ("text", "names", "link"):
+        elif kind == "data" and answer.known:
+            yield "root" + subject, bytes.fromhex(answer.value)
+        elif kind in ("text", "data", "names", "link"):
             root.append({"question": kind, "path": subject, **_told(answer)})
         elif kind == "command":
             if answer.known:
@@ -155,7 +158,10 @@ def _answers(files: Mapping[str, bytes]) -> Iterable[tuple[Question, Answer]]:
     for path, content in files.items():
         if path.startswith("root/"):
             subject = path[len("root") :]
-            yield Question("text", subject), Answer(allowed.file_text(subject, _text(content)))
+            if allowed.is_data(subject):
+                yield Question("data", subject), Answer(content[:DATA_LIMIT].hex())
+            else:
+                yield Question("text", subject), Answer(allowed.file_text(subject, _text(content)))
         elif path.startswith("documents/"):
             yield Question("document", path[len("documents/") :]), Answer(allowed.command_output(_text(content)))
         elif path.startswith("libraries/") and path.endswith(".jsonl"):
@@ -197,6 +203,8 @@ def _answer(line: Mapping[str, Any], kind: str) -> Answer:
     if line.get("reason") is not None:
         return Answer(None, _reason(line["reason"]), str(line.get("message", "")))
     value = line["value"]
+    if kind == "data":
+        raise ValueError("data stands in its own file")
     wanted = _TYPES.get(kind)
     if wanted is not None and not isinstance(value, wanted):
         raise ValueError(f"{kind} holds a {type(value).__name__}")

@@ -12,7 +12,7 @@ from typing import Iterable, NamedTuple, Protocol
 
 from raxl.host import Answer, Question, allowed
 from raxl.host.archive import KEPT, Entry
-from raxl.host.live import read, refusal
+from raxl.host.live import DATA_LIMIT, NO_DATA, read, refusal
 from raxl.host.record import Recording
 
 MOST_LINKS = 40
@@ -154,10 +154,12 @@ class TreeRecording(Recording):
         self._steps = 0
 
     def _look(self, question: Question) -> Answer | None:
-        return self._ask(question) if question.kind in ("text", "names", "link") else None
+        return self._ask(question) if question.kind in ("text", "data", "names", "link") else None
 
     def _ask(self, question: Question) -> Answer:
         self._steps = 0
+        if question.kind == "data" and not allowed.is_data(question.subject):
+            return NO_DATA
         found = self._resolve(question.subject.strip("/"))
         if isinstance(found, Answer):
             return found
@@ -168,10 +170,12 @@ class TreeRecording(Recording):
                 return Answer(sorted(self._tree.names(found.path))) if found.kind == "folder" else NOT_CAPTURED
             if found.kind != "file":
                 return NOT_CAPTURED if found.kind == "folder" else Answer(None, "failed", "it is no regular file")
-            text = self._tree.content(found.path).decode("utf-8", "surrogateescape")
+            content = self._tree.content(found.path)
         except OSError as error:
             return refusal(error)
-        return Answer(allowed.file_text(question.subject, text))
+        if question.kind == "data":
+            return Answer(content[:DATA_LIMIT].hex())
+        return Answer(allowed.file_text(question.subject, content.decode("utf-8", "surrogateescape")))
 
     def _resolve(self, path: str, links: int = 0) -> _Resolved | Answer:
         """The path with every link followed, or why there is none. Folders are remembered: questions share them."""

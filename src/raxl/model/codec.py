@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from raxl.model.inventory import Inventory
+from raxl.model.path import PathDocument
 
 INVENTORY = "raxl.inventory/v1"
-KINDS: dict[str, type] = {"inventory": Inventory}
+PATH = "raxl.path/v1"
+KINDS: dict[str, type] = {"inventory": Inventory, "path": PathDocument}
 """What `raxl schema` knows."""
 
 _Record = TypeVar("_Record")

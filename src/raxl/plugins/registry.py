@@ -22,7 +22,7 @@ LIBRARIES = {"nvml": "raxl.sources.nvml_library:Nvml"}
 BINDINGS = ("pynvml",)
 """The packages through which those classes call."""
 
-SOURCES = ("pci", "numa", "cpu", "system", "netdev", "infiniband", "modules", "limits")
+SOURCES = ("pci", "numa", "cpu", "system", "netdev", "infiniband", "modules", "limits", "peers")
 """Vendor-neutral sources, each a module of `raxl.sources` with an `ask`."""
 
 

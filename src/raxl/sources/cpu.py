@@ -49,6 +49,12 @@ def parse(answers: Answers) -> Cpu:
     return Cpu(model_name(answers.info), len(packages) or None, len(cores) or None, threads or None)
 
 
+def packages(answers: Answers) -> Mapping[int, int]:
+    """The package (the processor) of each CPU, where its file gives one."""
+    texts = {cpu: stripped(package) or "" for cpu, (package, _) in answers.topology.items()}
+    return {cpu: int(text) for cpu, text in texts.items() if re.fullmatch("[0-9]{1,5}", text)}
+
+
 def model_name(info: Answer) -> str | None:
     """The processor's name in `/proc/cpuinfo`: x86 says `model name`, POWER `cpu`, some Arm systems `Model`."""
     fields = info_fields(info)

@@ -59,7 +59,7 @@ def parse(answers: Answers) -> tuple[PciFunction, ...]:
 
 def _function(address: str, files: Mapping[str, Answer]) -> PciFunction:
     text = {name: stripped(answer) for name, answer in files.items()}
-    host_bridge, chain = _position(text.get("path") or "")
+    host_bridge, chain = position(text.get("path") or "")
     numa_node = _integer(text.get("numa_node"))
     vendor, device = text.get("subsystem_vendor"), text.get("subsystem_device")
     return PciFunction(
@@ -82,7 +82,7 @@ def local_cpus(answers: Answers, address: str) -> frozenset[int] | None:
     return kernel_list.parse(stripped(answers.functions.get(address, {}).get("local_cpulist", Answer(None))))
 
 
-def _position(path: str) -> tuple[str | None, tuple[str, ...]]:
+def position(path: str) -> tuple[str | None, tuple[str, ...]]:
     """Host bridge and bridges above the function at this real path.
 
     The last host bridge counts: Intel VMD nests `pci10000:00` inside an endpoint, Hyper-V hangs one below the VMBus.

@@ -1,0 +1,47 @@
+"""The PCI tree of a machine, each function with its NUMA node."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Mapping, NamedTuple, Sequence
+
+from raxl.host.replay import ReplayHost
+from raxl.intake.foreign import Foreign
+from raxl.model.component import PciFunction
+from raxl.model.node import NumaNode
+from raxl.sources import kernel_list, numa, pci
+
+
+class Bus(NamedTuple):
+    """The PCI tree and the NUMA nodes, from the kernel or from a document."""
+
+    answers: pci.Answers
+    functions: Mapping[str, PciFunction]
+    numa_nodes: tuple[NumaNode, ...]
+
+
+def bus_of(host: ReplayHost, foreign: Sequence[Foreign]) -> Bus:
+    """The bus that the kernel lists, filled from documents."""
+    answers = pci.ask(host)
+    nodes = numa.parse(numa.ask(host)) or next((d.numa_nodes for d in foreign if d.numa_nodes), ())
+    functions = {function.address: function for document in foreign for function in document.functions}
+    functions.update((function.address, function) for function in pci.parse(answers))
+    placed = {address: _placed(function, nodes, answers) for address, function in functions.items()}
+    return Bus(answers, placed, nodes)
+
+
+def _placed(function: PciFunction, nodes: Sequence[NumaNode], answers: pci.Answers) -> PciFunction:
+    """The function with the NUMA node that the firmware left out: on a machine with one node it is that one.
+
+    With more, the CPUs that the kernel calls local give a list of nodes, and no single one.
+    """
+    if function.numa_node is not None:
+        return replace(function, local_numa_nodes=(function.numa_node,))
+    with_cpus = [one for one in nodes if one.cpus]
+    if len(nodes) == 1:
+        return replace(function, numa_node=nodes[0].id, local_numa_nodes=(nodes[0].id,))
+    local = pci.local_cpus(answers, function.address)
+    if not local:
+        return function
+    near = tuple(one.id for one in with_cpus if (kernel_list.parse(one.cpus) or frozenset()) & local)
+    return replace(function, local_numa_nodes=near if len(near) < len(with_cpus) else ())
