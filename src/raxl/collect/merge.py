@@ -11,9 +11,20 @@ from raxl.model.identity import accelerator_id
 from raxl.model.problem import DISAGREEMENT, REASONS, Problem
 from raxl.model.report import Claim, Silence
 
-PLACE = ("sysfs", "hwloc-xml", "nccl-xml")
+_AMD = ("amd-smi --json", "amd-smi", "rocm-smi --json", "rocm-smi")
+"""AMD's tools, the newer one and its untruncated form first."""
+PLACE = ("sysfs", "hwloc-xml", "nccl-xml", *_AMD)
 """Where a device sits is believed from these first, in this order."""
-DEVICE = ("nvidia-smi -q -x", "/proc/driver/nvidia/gpus", "kfd", "sysfs", "hwloc-xml", "nccl-xml", "nvidia-smi topo -m")
+DEVICE = (
+    "nvidia-smi -q -x",
+    "/proc/driver/nvidia/gpus",
+    "kfd",
+    "sysfs",
+    *_AMD,
+    "hwloc-xml",
+    "nccl-xml",
+    "nvidia-smi topo -m",
+)
 """What a device is and how it does is believed from these, in this order; a source that is not named comes last."""
 _PLACED = frozenset({"address", "host_bridge", "numa_node", "vendor_id", "device_id", "subsystem_id", "link"})
 _COMPARED = ("uuid", "serial", "numa_node", "memory_numa_node", "device_id")
