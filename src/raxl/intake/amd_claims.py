@@ -159,11 +159,13 @@ def _memory(package: Sequence[Card]) -> int | None:
 
 
 def _partitions(form: str, package: Sequence[Card], mode: str | None) -> tuple[Partition, ...]:
+    """The partitions: the package's GPUs, or the numbers that its one GPU lists. Where the first alone gives a size, it
+    is the package's."""
     tool = form.split()[0]
     if len(package) > 1:
-        return tuple(
-            Partition(f"{tool}:{card.number}", mode, memory_bytes(card.told.get("memory"))) for card in package
-        )
+        sizes = [memory_bytes(card.told.get("memory")) for card in package]
+        sizes = sizes if any(sizes[1:]) else [None] * len(sizes)
+        return tuple(Partition(f"{tool}:{card.number}", mode, size) for card, size in zip(package, sizes))
     listed = package[0].partitions
     if len(listed) < 2:
         return ()

@@ -62,11 +62,16 @@ def read(lines: Sequence[str]) -> tuple[Told, list[list[str]]]:
     return told, blocks
 
 
-def cut(blocks: Sequence[Sequence[str]]) -> str | None:
-    """The number of the last GPU, where its block ends before those of all others of the same output do."""
-    if len(blocks) < 2:
-        return None
-    last = list(blocks[-1][1:])
-    alike = [list(block[1:]) for block in blocks[:-1] if block[1:2] == blocks[-1][1:2]] or [list(blocks[-2][1:])]
-    is_short = all(len(block) > len(last) and block[: len(last)] == last for block in alike)
-    return blocks[-1][0] if is_short else None
+def cut(blocks: Sequence[Sequence[str]]) -> set[int]:
+    """The GPUs inside whose block an output ends: the last of a command's, and shorter than all others of it."""
+    runs: list[list[Sequence[str]]] = []
+    for block in blocks:
+        if runs and int(block[0]) > int(runs[-1][-1][0]):
+            runs[-1].append(block)
+        else:
+            runs.append([block])
+    return {int(run[-1][0]) for run in runs if len(run) > 1 and _is_short(run[-1][1:], [one[1:] for one in run[:-1]])}
+
+
+def _is_short(last: Sequence[str], others: Sequence[Sequence[str]]) -> bool:
+    return all(len(other) > len(last) and other[: len(last)] == last for other in others)

@@ -47,18 +47,18 @@ def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:
     documents = json_text.documents(text)
     cut: set[int] = set()
     for document in documents:
-        number = None
+        last = None
         for entry in _entries(document.value):
             stated += [(name, str(entry[key])) for key, name in _VERSIONS.items() if key in entry]
             number = _number(entry)
             if number is None:
                 continue
+            last = number if not entry.keys() & set(_PEERS) else None
             card = told.setdefault(number, {})
             for field, words in translated(_flat(entry), amd_smi_fields.FIELDS).items():
                 tell(card, field, words)
             pairs += _pairs(number, entry, told)
-        if document.damage and number is not None:
-            cut.add(number)
+        cut.update([last] if document.damage and last is not None else [])
     found = amd_claims.claims(FORM, told, cut)
     links, differences = amd_links.links(FORM, pairs, found.names)
     software, versions = amd_smi_fields.software(FORM, told, stated)

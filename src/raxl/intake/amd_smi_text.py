@@ -43,9 +43,11 @@ def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:
         card = told.setdefault(number, {})
         for field, words in said.items():
             tell(card, field, words)
-    last = amd_smi_blocks.cut(order)
-    cut = [Problem("accelerators", FAILED, f"amd-smi's output ends inside GPU {last}", (FORM,))] if last else []
-    found = amd_claims.claims(FORM, told, frozenset([int(last)] if last else []))
+    inside = amd_smi_blocks.cut(order)
+    cut = [
+        Problem("accelerators", FAILED, f"amd-smi's output ends inside GPU {one}", (FORM,)) for one in sorted(inside)
+    ]
+    found = amd_claims.claims(FORM, told, inside)
     links, differences = amd_links.links(FORM, tables.pairs, found.names)
     software, versions = amd_smi_fields.software(FORM, told, tables.versions)
     report = Report(claims=found.claims, links=links, software=tuple(software))
