@@ -102,7 +102,7 @@ def _claim(form: str, package: Sequence[Card], index: int | None, is_cut: bool) 
         device_id=device,
         subsystem_id=_subsystem(said.get("subvendor_id"), said.get("subsystem_id")),
         link=_link(said),
-        state="ok" if memory is not None else None,
+        state="ok" if memory is not None and not _has_no_driver(said) else None,
         partitions=_partitions(form, package, known(said.get("compute_partition"))),
         fabric=Fabric(domain=hive) if hive else None,
         ray=RayView(resource="GPU", type=amd_names.RAY_TYPES.get(device or "")),
@@ -122,11 +122,15 @@ def _silences(form: str, said: dict[str, str], count: int, is_cut: bool) -> dict
     silent["uuid"] = silence(said.get("uuid", said.get("unit")), form, is_cut)
     silent["numa_node"] = silence(said.get("numa_affinity", said.get("numa_node")), form, is_cut)
     silent["fabric"] = silence(said.get("hive"), form, is_cut)
-    silent["state"] = silent["memory_bytes"]
+    silent["state"] = silence(said["driver"], form) if _has_no_driver(said) else silent["memory_bytes"]
     silent["ray.type"] = silence(said.get("device_id"), form, is_cut)
     if _hex(said.get("device_id")):
         silent["ray.type"] = Silence(NOT_SUPPORTED, "Ray has no name for this device id", form)
     return silent
+
+
+def _has_no_driver(said: dict[str, str]) -> bool:
+    return "driver" in said and known(said["driver"]) is None
 
 
 def numa_node(said: dict[str, str]) -> int | None:
