@@ -48,7 +48,8 @@ def links(
     lost: Counter[int] = Counter()
     for pair in pairs:
         ends = [names.get(end) for end in (pair.a, pair.b)]
-        lost.update(end for end in (pair.a, pair.b) if end not in names)
+        if None in ends:
+            lost.update(end for end in (pair.a, pair.b) if end not in names)
         if None in ends or ends[0] == ends[1]:
             continue
         key = (str(ends[0]), str(ends[1]))
