@@ -23,7 +23,7 @@ _MARKS = re.compile(
 
 def recognises(text: str) -> bool:
     """Whether the text holds a block, a table or the head line as amd-smi writes them."""
-    return ("GPU" in text or "AMD" in text) and _MARKS.search(plain(text)) is not None
+    return _MARKS.search(plain(text)) is not None
 
 
 def own(text: str) -> str:
