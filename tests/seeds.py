@@ -157,11 +157,155 @@ NCCL = """<system version="1">
 </system>
 """
 
+AMD_SMI_JSON = """WARNING: AMD GPU device(s) is/are in a low-power state.
+{"gpu_data": [
+ {"gpu": 0, "asic": {"market_name": "AMD Instinct MI300X", "vendor_id": "0x1002", "subvendor_id": "0x1002",
+  "device_id": "0x74a1", "subsystem_id": "0x74a1", "asic_serial": "0xABD13C23A9580558", "oam_id": 2,
+  "target_graphics_version": "gfx942"},
+  "bus": {"bdf": "0000:05:00.0", "max_pcie_width": 16, "max_pcie_speed": {"value": 32, "unit": "GT/s"}},
+  "board": {"product_serial": "692251001124"}, "driver": {"name": "amdgpu", "version": "6.12.12"},
+  "vram": {"type": "HBM", "size": {"value": 196592, "unit": "MB"}},
+  "partition": {"accelerator_partition": "SPX", "memory_partition": "NPS1", "partition_id": 0},
+  "numa": {"node": 0, "affinity": 0}},
+ {"gpu": 1, "asic": {"market_name": "AMD Instinct MI300X", "vendor_id": "0x1002", "subvendor_id": "0x1002",
+  "device_id": "0x74a1", "subsystem_id": "0x74a1", "asic_serial": "0x77091C467DA33120", "oam_id": 1,
+  "target_graphics_version": "gfx942"},
+  "bus": {"bdf": "0000:26:00.0", "max_pcie_width": 16, "max_pcie_speed": {"value": 32, "unit": "GT/s"}},
+  "board": {"product_serial": "692251001125"}, "driver": {"name": "amdgpu", "version": "6.12.12"},
+  "vram": {"type": "HBM", "size": {"value": 196592, "unit": "MB"}},
+  "partition": {"accelerator_partition": "SPX", "memory_partition": "NPS1", "partition_id": 0},
+  "numa": {"node": 1, "affinity": 1}}]}
+[{"gpu": 0, "bdf": "0000:05:00.0", "links": [
+  {"gpu": 0, "bdf": "0000:05:00.0", "weight": 0, "link_type": "SELF", "num_hops": 0, "bandwidth": "N/A"},
+  {"gpu": 1, "bdf": "0000:26:00.0", "weight": 15, "link_type": "XGMI", "num_hops": 1, "bandwidth": "50000-100000"}]},
+ {"gpu": 1, "bdf": "0000:26:00.0", "links": [
+  {"gpu": 0, "bdf": "0000:05:00.0", "weight": 15, "link_type": "XGMI", "num_hops": 1, "bandwidth": "50000-100000"},
+  {"gpu": 1, "bdf": "0000:26:00.0", "weight": 0, "link_type": "SELF", "num_hops": 0, "bandwidth": "N/A"}]}]
+"""
+"""`amd-smi static --json` of ROCm 7 and `amd-smi topology --json`: MI300X, two XGMI links."""
+
+AMD_SMI_TEXT = """GPU: 0
+    BDF: 0000:05:00.0
+    UUID: abff74a1-0000-1000-80d1-3c23a9580558
+    PARTITION_ID: 0
+    HIP_ID: 0
+    HIP_UUID: GPU-abd13c23a9580558
+
+GPU: 1
+    BDF: 0000:26:00.0
+    UUID: 77ff74a1-0000-1000-8009-1c467da33120
+    PARTITION_ID: 0
+    HIP_ID: 1
+    HIP_UUID: GPU-77091c467da33120
+
+GPU: 0
+    ASIC:
+        MARKET_NAME: AMD Instinct MI300X
+        DEVICE_ID: 0x74a1
+        ASIC_SERIAL: 0xABD13C23A9580558
+        TARGET_GRAPHICS_VERSION: gfx942
+    DRIVER:
+        NAME: amdgpu
+        VERSION: 6.12.12
+    VRAM:
+        TYPE: HBM
+        SIZE: 196592 MB
+    NUMA:
+        NODE: 0
+        AFFINITY: 0
+
+GPU: 1
+    ASIC:
+        MARKET_NAME: AMD Instinct MI300X
+        DEVICE_ID: 0x74a1
+        ASIC_SERIAL: 0x77091C467DA33120
+        TARGET_GRAPHICS_VERSION: gfx942
+    DRIVER:
+        NAME: amdgpu
+        VERSION: 6.12.12
+    VRAM:
+        TYPE: HBM
+        SIZE: 196592 MB
+    NUMA:
+        NODE: 1
+        AFFINITY: 1
+
+CURRENT_PARTITION:
+GPU_ID  MEMORY  ACCELERATOR_TYPE  ACCELERATOR_PROFILE_INDEX  PARTITION_ID
+0       NPS1    SPX               0                          0
+1       NPS1    SPX               0                          0
+
+LINK TYPE TABLE:
+             0000:05:00.0 0000:26:00.0
+0000:05:00.0 SELF         XGMI
+0000:26:00.0 XGMI         SELF
+
+NUMA BW TABLE:
+             0000:05:00.0 0000:26:00.0
+0000:05:00.0 N/A          50000-100000
+0000:26:00.0 50000-100000 N/A
+"""
+
+ROCM_SMI_JSON = """{
+ "card0": {"Device Name": "AMD Instinct MI300X", "Device ID": "0x74a1", "Unique ID": "0xabd13c23a9580558",
+  "VBIOS version": "113-M3000100-102", "Serial Number": "692251001124", "PCI Bus": "0000:05:00.0",
+  "VRAM Total Memory (B)": "206141652992", "Card Series": "AMD Instinct MI300X", "GFX Version": "gfx942",
+  "Compute Partition": "SPX", "Memory Partition": "NPS1", "(Topology) Numa Node": "0", "(Topology) Numa Affinity": "0"},
+ "card1": {"Device Name": "AMD Instinct MI300X", "Device ID": "0x74a1", "Unique ID": "0x77091c467da33120",
+  "VBIOS version": "113-M3000100-102", "Serial Number": "692251001125", "PCI Bus": "0000:26:00.0",
+  "VRAM Total Memory (B)": "206141652992", "Card Series": "AMD Instinct MI300X", "GFX Version": "gfx942",
+  "Compute Partition": "SPX", "Memory Partition": "NPS1", "(Topology) Numa Node": "1", "(Topology) Numa Affinity": "1"},
+ "system": {"Driver version": "6.12.12", "PID104225": "trainer, 1, 0, 0, 0",
+  "(Topology) Weight between DRM devices 0 and 1": "15", "(Topology) Hops between DRM devices 0 and 1": "1",
+  "(Topology) Link type between DRM devices 0 and 1": "XGMI"}}
+"""
+
+ROCM_SMI_TEXT = """
+============================ ROCm System Management Interface ============================
+============================== Version of System Component ===============================
+Driver version: 6.12.12
+==========================================================================================
+=========================================== ID ===========================================
+GPU[0]\t\t: Device ID: 0x74a1
+GPU[1]\t\t: Device ID: 0x74a1
+==========================================================================================
+======================================= Unique ID ========================================
+GPU[0]\t\t: Unique ID: 0xabd13c23a9580558
+GPU[1]\t\t: Unique ID: 0x77091c467da33120
+==========================================================================================
+======================================= PCI Bus ID =======================================
+GPU[0]\t\t: PCI Bus: 0000:05:00.0
+GPU[1]\t\t: PCI Bus: 0000:26:00.0
+==========================================================================================
+====================================== Product Info ======================================
+GPU[0]\t\t: Card series: \t\tAMD Instinct MI300X OAM
+GPU[1]\t\t: Card series: \t\tAMD Instinct MI300X OAM
+==========================================================================================
+================================== Memory Usage (Bytes) ==================================
+GPU[0]\t\t: VRAM Total Memory (B): 206141652992
+GPU[1]\t\t: VRAM Total Memory (B): 206141652992
+==========================================================================================
+=============================== Link Type between two GPUs ===============================
+       GPU0         GPU1
+GPU0   0            XGMI
+GPU1   XGMI         0
+======================================= Numa Nodes =======================================
+GPU[0]\t\t: (Topology) Numa Node: 0
+GPU[0]\t\t: (Topology) Numa Affinity: 0
+GPU[1]\t\t: (Topology) Numa Node: 1
+GPU[1]\t\t: (Topology) Numa Affinity: 1
+================================== End of ROCm SMI Log ===================================
+"""
+
 TEXTS = {
     "nvidia-smi-xml": log_xml([gpu_xml(0), gpu_xml(1)]),
     "nvidia-smi-topo": matrix(4),
     "hwloc-xml": HWLOC,
     "nccl-xml": NCCL,
+    "amd-smi-json": AMD_SMI_JSON,
+    "amd-smi-text": AMD_SMI_TEXT,
+    "rocm-smi-json": ROCM_SMI_JSON,
+    "rocm-smi-text": ROCM_SMI_TEXT,
 }
 """One document of each textual form."""
 

@@ -136,8 +136,10 @@ def nulls(node: Node) -> Iterator[tuple[str, ...]]:
         yield from ((f"numa_nodes.{numa.id}.{field}",) for field in lacking)
     if any(link.link_class is None and link.kind is None for link in node.links):
         yield ("links",)
-    if any(link.link_class is None and link.kind is not None for link in node.links):
+    if any(link.link_class is None and link.kind not in (None, "pcie") for link in node.links):
         yield ("links.count",)
+    if any(link.link_class is None and link.kind == "pcie" for link in node.links):
+        yield ("links.link_class",)
 
 
 def test_every_null_has_its_reason(inventory: Inventory) -> None:

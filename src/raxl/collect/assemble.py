@@ -56,7 +56,7 @@ def node(recording: Recording) -> Node:
 
 def inventory(recordings: Sequence[Recording]) -> Inventory:
     """All machines, in the order given; made when the last of them was recorded."""
-    created = max((recording.created for recording in recordings), default="")
+    created = printable.clean(max((recording.created for recording in recordings), default=""))
     return Inventory(INVENTORY, __version__, created, tuple(node(recording) for recording in recordings))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Sequence
 
+from raxl.host import Answer, Question
 from raxl.host.record import Recording
 from raxl.host.replay import ReplayHost
 from raxl.intake import documents
@@ -62,11 +63,25 @@ def _same(boot: str | None, host: str | None, known_boot: str | None, known_host
 def _one(group: Sequence[Recording]) -> Recording:
     """The recordings of one machine as one. A tree comes first: it reads what it is asked only then."""
     first, *others = sorted(group, key=lambda recording: not isinstance(recording, TreeRecording))
+    texts = _joined_texts([first, *others])
     for other in others:
         first.absorb(other)
+    first.answers.update(texts)
     if others:
         first.source = ", ".join(dict.fromkeys(recording.source for recording in group))
     return first
+
+
+def _joined_texts(recordings: Sequence[Recording]) -> dict[Question, Answer]:
+    """Outputs of one tool that several files hold, as one text: `amd-smi static` and `amd-smi topology` say different
+    things."""
+    joined = {}
+    for question in (Question("document", form) for form in documents.TEXTS):
+        answers = [recording.answers[question] for recording in recordings if question in recording.answers]
+        texts = list(dict.fromkeys(answer.value for answer in answers if answer.known))
+        if len(texts) > 1:
+            joined[question] = Answer("\n".join(texts))
+    return joined
 
 
 def _distinct(machines: list[Recording]) -> list[Recording]:

@@ -47,6 +47,11 @@ _PLACES = (
     ("serial", rf"name=\"(?:{_INFOS})\"\s+value=\"([^\"]{{3,}})\""),  # hwloc XML
     ("host", r"name=\"HostName\"\s+value=\"([^\"]+)\""),
     ("hex", rf"name=\"(?:AMDUUID|XGMIHiveID)\"\s+value=\"(?:0x)?({_HEX}{{6,16}})\""),
+    (
+        "hex",
+        rf'(?i:unique id|asic_serial|hip_uuid|hive_id)"?[ \t]*:[ \t]*"?(?:0x|GPU-)?({_HEX}{{6,16}})(?![A-Za-z0-9])',
+    ),
+    ("serial", r"(?i:serial number|product_serial|fru_id)\"?[ \t]*:[ \t]*\"?([A-Za-z0-9-]{4,})"),  # amd-smi, rocm-smi
     ("decimal", r"^(?:unique_id|hive_id) ([0-9]{6,20})$"),  # KFD
     ("user", r"[/\\](?:home|Users)[/\\]([A-Za-z][\w.-]{1,31})"),
     ("here", rf"\b(?:guid|host_hash)=\"(0x{_HEX}{{1,16}})\""),  # NCCL's XML
