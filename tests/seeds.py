@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import tarfile
 
+import nvidia_smi_texts
 from raxl.host import Answer, CommandOutput, Question
 from raxl.host.archive import Entry
 from raxl.host.record import Recording
@@ -162,6 +163,7 @@ TEXTS = {
     "nvidia-smi-topo": matrix(4),
     "hwloc-xml": HWLOC,
     "nccl-xml": NCCL,
+    **nvidia_smi_texts.TEXTS,
 }
 """One document of each textual form."""
 

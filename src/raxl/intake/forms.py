@@ -14,7 +14,9 @@ HWLOC = Question("document", "hwloc-xml")
 NCCL = Question("document", "nccl-xml")
 MATRIX = question_of_command(nvidia_smi_topo.COMMAND)
 KNOWN = (
-    "a raxl snapshot, a sysfs tree or a tar of one, hwloc XML, nvidia-smi -q -x, nvidia-smi topo -m, NCCL topology XML"
+    "a raxl snapshot, a sysfs tree or a tar of one, hwloc XML, nvidia-smi -q -x, nvidia-smi topo -m, nvidia-smi -q, "
+    "nvidia-smi -L, nvidia-smi's table and error lines, nvidia-smi --query-gpu as csv, nvidia-smi nvlink -s, "
+    "nvidia-smi c2c -s, nvidia-smi topo -p2p, NCCL topology XML"
 )
 """The forms, for the line that refuses a file."""
 
