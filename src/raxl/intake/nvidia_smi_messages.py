@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from raxl.intake.foreign import Foreign
 from raxl.intake.nvidia_smi_device import READINGS, seen
+from raxl.model.identity import pci_address
 from raxl.model.problem import FAILED, NOT_INSTALLED, NOT_PERMITTED, NOT_SUPPORTED, Problem
 from raxl.model.report import Claim, Report, Silence
 from raxl.sources import nvidia_smi_values as values
@@ -79,6 +80,26 @@ def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:
     return Foreign(FORM, report=Report(claims=claims)), problems
 
 
+class Warned(NamedTuple):
+    """The GPU of which a warning stands beside an output, and its words."""
+
+    address: str | None
+    words: str
+
+
+def warning(line: str) -> Warned | None:
+    """What a line warns of: a corrupt infoROM. None for any other line."""
+    found = _INFOROM.fullmatch(line)
+    return Warned(pci_address(found["address"]), found["words"].strip()) if found else None
+
+
+def degraded(claim: Claim, words: str) -> Claim:
+    """The claim about a GPU of which a warning says that its infoROM is corrupt."""
+    silence = Silence(FAILED, f"nvidia-smi says: {words[:200]}", claim.evidence)
+    state = claim.state if claim.state == "lost" else "degraded"
+    return replace(claim, state=state, silent={**claim.silent, f"{READINGS}inforom": silence})
+
+
 def _messages(text: str) -> Iterator[_Message]:
     for line in values.lines(text):
         message = _of_gpu(line) or _refusal(line)
@@ -93,8 +114,8 @@ def _of_gpu(line: str) -> _Message | None:
         reason = NOT_PERMITTED if "insufficient permissions" in why.lower() else FAILED
         state = "lost" if _LOST.fullmatch(why) else None
         return _Message(handle["words"].strip(), reason, number, handle["address"], state)
-    warning = _INFOROM.fullmatch(line)
-    return _Message(warning["words"].strip(), FAILED, None, warning["address"], "degraded") if warning else None
+    warned = warning(line)
+    return _Message(warned.words, FAILED, None, warned.address, "degraded") if warned else None
 
 
 def _refusal(line: str) -> _Message | None:
@@ -105,7 +126,8 @@ def _refusal(line: str) -> _Message | None:
 
 def _claim(message: _Message) -> Claim:
     """The GPU that a message names: of one without a handle nothing can be read."""
-    silence = Silence(message.reason, f"nvidia-smi says: {message.words[:200]}", FORM)
-    fields = _NO_HANDLE if message.state != "degraded" else (f"{READINGS}inforom",)
     words = {"address": message.address} if message.address else {}
-    return replace(seen(FORM, words, message.number, {}, dict.fromkeys(fields, silence)), state=message.state)
+    if message.state == "degraded":
+        return degraded(seen(FORM, words, None, {}, {}), message.words)
+    silence = Silence(message.reason, f"nvidia-smi says: {message.words[:200]}", FORM)
+    return replace(seen(FORM, words, message.number, {}, dict.fromkeys(_NO_HANDLE, silence)), state=message.state)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from raxl.intake.foreign import Foreign
 from raxl.intake.nvidia_smi_device import claim, slug, software
+from raxl.intake.nvidia_smi_messages import degraded, warning
 from raxl.model.accelerator import Partition
 from raxl.model.problem import FAILED, Problem
 from raxl.model.report import Claim, Report
@@ -47,6 +48,8 @@ class _Table(NamedTuple):
     has_head: bool
     rows: list[_Row]
     mig: list[re.Match[str]]
+    warned: dict[str | None, str]
+    """What a line beside the table warns of, by the GPU's address."""
 
 
 def recognises(text: str) -> bool:
@@ -64,7 +67,9 @@ def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:
     table = _read(text)
     claims: dict[tuple[int, str], Claim] = {}
     for row in table.rows:
-        claims.setdefault((row.number, row.address), _claim(row, table))
+        made = _claim(row, table)
+        words = table.warned.get(made.address) if made.address else None
+        claims.setdefault((row.number, row.address), degraded(made, words) if words else made)
     problems: tuple[Problem, ...] = ()
     if table.has_head and not claims:
         problems = (Problem("accelerators", FAILED, "nvidia-smi's table has a head and no GPU", (FORM,)),)
@@ -73,7 +78,7 @@ def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:
 
 
 def _lines(text: str) -> Iterator[tuple[str, str]]:
-    """The lines that are read, each with its kind: `head`, `gpu`, `beneath`, `mig-title`, `mig`."""
+    """The lines that are read, each with its kind: `head`, `gpu`, `beneath`, `mig-title`, `mig`, `warning`."""
     section, below = "gpus", 0
     for line in values.lines(text):
         title = next((kind for title, kind in _TITLES.items() if title in line), None)
@@ -81,6 +86,8 @@ def _lines(text: str) -> Iterator[tuple[str, str]]:
             section, below = title, 0
         if _HEAD.fullmatch(line):
             yield line, "head"
+        elif warning(line):
+            yield line, "warning"
         elif title == "mig":
             yield line, "mig-title"
         elif section == "mig" and _MIG.fullmatch(line):
@@ -99,7 +106,9 @@ def _read(text: str) -> _Table:
     head = ""
     rows: list[_Row] = []
     mig: list[re.Match[str]] = []
+    warned: dict[str | None, str] = {}
     for line, kind in _lines(text):
+        warned_of = warning(line)
         gpu, device = _GPU.fullmatch(line), _MIG.fullmatch(line)
         if kind == "head":
             head = head or line
@@ -107,11 +116,13 @@ def _read(text: str) -> _Table:
             rows.append(_Row(int(gpu[1]), gpu[3], _MODE.sub("", gpu[2]).strip(), []))
         elif kind == "mig" and device:
             mig.append(device)
+        elif kind == "warning" and warned_of:
+            warned.setdefault(*warned_of)
         elif kind == "beneath" and rows:
             rows[-1].beneath.append(line)
     driver = re.search(rf"(?:KMD|Driver){_VERSION}", head)
     cuda = re.search(rf"CUDA(?: UMD)?{_VERSION}", head)
-    return _Table(driver[1] if driver else None, cuda[1] if cuda else None, bool(head), rows, mig)
+    return _Table(driver[1] if driver else None, cuda[1] if cuda else None, bool(head), rows, mig, warned)
 
 
 def _claim(row: _Row, table: _Table) -> Claim:
