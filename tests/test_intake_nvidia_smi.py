@@ -177,6 +177,18 @@ def test_a_query_without_its_indentation_says_the_same() -> None:
     assert device == whole
 
 
+def test_a_query_that_was_made_twice_is_of_the_same_gpus() -> None:
+    assert read(QUERY + QUERY).accelerators == read(QUERY).accelerators
+    assert told(read(QUERY + QUERY), "accelerators") == []
+
+
+def test_sections_that_were_asked_for_one_after_the_other_are_joined() -> None:
+    asked = ["    Product Name   : NVIDIA L4\n", "    FB Memory Usage\n        Total   : 23034 MiB\n"]
+    logs = [HEAD.format(attached=1) + f"GPU {ADDRESSES[0]}\n{section}\n" for section in asked]
+    (device,) = read("".join(logs)).accelerators
+    assert (device.id, device.model, device.memory_bytes) == ("nvidia:0", "NVIDIA L4", 23034 * MIB)
+
+
 @pytest.mark.parametrize("form", TEXTS)
 def test_carriage_returns_colours_and_prompts_change_nothing(form: str) -> None:
     plain = read(TEXTS[form]).accelerators

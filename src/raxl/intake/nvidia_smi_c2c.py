@@ -13,12 +13,13 @@ from raxl.model.problem import NOT_SUPPORTED, Problem
 from raxl.model.report import Claim, Report, Silence
 
 FORM = "nvidia-smi c2c -s"
+_TELLTALE = re.compile(r"c2c", re.IGNORECASE)
 _MESSAGE = re.compile(r".*\bC2C\b.*", re.IGNORECASE)
 
 
 def recognises(text: str) -> bool:
     """Whether C2C links stand in it, or a message about them beneath a GPU's line."""
-    return any(True for _ in _told(text))
+    return bool(_TELLTALE.search(text)) and any(True for _ in _told(text))
 
 
 def own(text: str) -> str:

@@ -60,13 +60,15 @@ _PLAIN = re.compile(
     r"|\[?(?:N/A|Not Supported|Unknown Error|ERR!|Enabled|Disabled|Default|Active|Not Active|Yes|No)\]?"
 )
 """Cells that may be kept where nobody says of which column they are."""
+_LONGEST_LINE = 1 << 16
+"""Characters: a row of all 241 fields takes ten thousand."""
 _TOLD = 4
 """How many contradictions a message names."""
 _SURE = {
     "uuid": re.compile(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE),
     "address": re.compile(r"[0-9A-F]{4,8}:[0-9A-F]{2}:[0-9A-F]{2}\.[0-7]", re.IGNORECASE),
     "model": re.compile(
-        r"(?=.*[0-9])(?:NVIDIA|Tesla|Quadro|GeForce|GRID|TITAN)(?: (?:[A-Z0-9(][\w.()/+-]{0,30}|with)){1,8}"
+        r"(?=[^,\n]{0,80}[0-9])(?:NVIDIA|Tesla|Quadro|GeForce|GRID|TITAN)(?: (?:[A-Z0-9(][\w.()/+-]{0,30}|with)){1,8}"
         r"|[A-Z]{1,2}[0-9]{2,4}-(?:SXM|PCIE)[\w-]{0,20}"
     ),
     "driver": re.compile(r"[3-9][0-9]{2}\.[0-9]{2,3}\.[0-9]{2}"),
@@ -75,6 +77,11 @@ _SURE = {
 
 Columns = tuple[tuple[str | None, str | None], ...]
 """Name and unit of each column. Without a header the names are those of the words that its cells must be."""
+
+
+_LIKELY = "|".join([*map(re.escape, _COLUMNS), *(shape.pattern for shape in _SURE.values())])
+_TELLTALE = re.compile(rf"(?:^|,)[ \t]*(?:{_LIKELY})[ \t]*(?:[\[,\r]|$)", re.IGNORECASE | re.MULTILINE)
+"""A cell of a header, or one that leaves no doubt."""
 
 
 class Table(NamedTuple):
@@ -87,7 +94,7 @@ class Table(NamedTuple):
 
 def recognises(text: str) -> bool:
     """Whether a header of such fields stands in the text with a row beneath, or rows that name GPUs without doubt."""
-    return bool(read(text).rows)
+    return bool(_TELLTALE.search(values.plain(text))) and bool(read(text).rows)
 
 
 def own(text: str) -> str:
@@ -105,7 +112,7 @@ def own(text: str) -> str:
 
 def read(text: str) -> Table:
     """The first such table of the text."""
-    lines = values.lines(text)
+    lines = values.lines(text, _LONGEST_LINE)
     for place, line in enumerate(lines):
         columns = _header(line)
         if columns is not None:

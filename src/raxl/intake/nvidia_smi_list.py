@@ -19,7 +19,7 @@ _ELSEWHERE = re.compile(r"nvlink|c2c", re.IGNORECASE)
 
 def recognises(text: str) -> bool:
     """Whether a GPU's line stands in the text that is not the title of its links."""
-    return any(_listed(text))
+    return "UUID" in text and any(True for _ in _listed(text))
 
 
 def own(text: str) -> str:

@@ -16,6 +16,9 @@ from raxl.sources import nvidia_smi_values as values
 from raxl.sources.numbers import MOST_PLACES, whole
 
 FORM = "nvidia-smi message"
+_TELLTALE = re.compile(
+    r"nvidia-smi|NVIDIA-SMI|NVML|device handle|nfo ?ROM|[Nn]o devices|to query|is not a valid|ERROR: Option"
+)
 _ADDRESS = r"(?P<address>(?:[0-9A-Fa-f]{4,8}:)?[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])"
 _HANDLE = re.compile(
     r".*?(?P<words>Unable to determine the device handle for GPU\s*"
@@ -40,7 +43,7 @@ _REFUSALS = (
 """Lines that stand in the place of an output, and why there is none."""
 _NO_HANDLE = ("model", "uuid", "serial", "memory_bytes", "architecture", "fabric", "ray.type", "state")
 _BEFORE = re.compile(
-    r".{0,60}?(?=NVIDIA-SMI has failed|Failed to initialize NVML|No devices were found|NVIDIA-SMI couldn't)"
+    r"\A.{0,60}?(?=NVIDIA-SMI has failed|Failed to initialize NVML|No devices were found|NVIDIA-SMI couldn't)"
 )
 
 
@@ -60,7 +63,7 @@ class _Message(NamedTuple):
 
 def recognises(text: str) -> bool:
     """Whether such a line stands in the text."""
-    return any(True for _ in _messages(text))
+    return bool(_TELLTALE.search(values.plain(text))) and any(True for _ in _messages(text))
 
 
 def own(text: str) -> str:

@@ -16,6 +16,7 @@ from raxl.model.problem import FAILED, NOT_SUPPORTED, Problem
 from raxl.model.report import Claim, LinkClaim, Report, Silence
 
 FORM = "nvidia-smi nvlink -s"
+_TELLTALE = re.compile(r"[Nn][Vv]-?[Ll][Ii][Nn][Kk]|\b[Ll]ink\s*[0-9]")
 _MESSAGE = re.compile(r".*\bnv-?link\b.*", re.IGNORECASE)
 _NONE = re.compile(r"links are inactive|not have or support|no nvlink", re.IGNORECASE)
 _REFUSED = re.compile(r"not supported|unsupported", re.IGNORECASE)
@@ -27,7 +28,7 @@ _MOST_PAIRED = 64
 
 def recognises(text: str) -> bool:
     """Whether a GPU's links stand in it, or a message about them beneath the GPU's line."""
-    return any(True for _ in _told(text))
+    return bool(_TELLTALE.search(text)) and any(True for _ in _told(text))
 
 
 def own(text: str) -> str:

@@ -14,9 +14,11 @@ from raxl.sources import nvidia_smi_values as values
 
 FORM = "nvidia-smi topo -p2p"
 _COMMAND = re.compile(r"nvidia-smi\s+topo\s+(?:-p2p|--p2pstatus)[ =]?\s*([rwnap]{1,2})\b")
+_TELLTALE = re.compile(r"^[ \t]*GPU[0-9]{1,5}[ \t]", re.MULTILINE)
 _HEADER = re.compile(r"\s*(?:GPU[0-9]{1,5}\s*)+")
 _NAME = re.compile(r"GPU([0-9]{1,5})")
-_ROW = re.compile(r"\s*GPU([0-9]{1,5})\s+((?:(?:X|OK|[A-Z]{0,3}NS|DR|U|N/A)\s*)*)")
+_ROW = re.compile(r"\s*GPU([0-9]{1,5})(?:\s+(.*))?")
+_WORD = re.compile(r"X|OK|[A-Z]{0,3}NS|DR|U|N/A")
 _MEANINGS = {"r": "read", "w": "write", "n": "nvlink", "a": "atomics", "p": "properties"}
 
 
@@ -30,7 +32,7 @@ class Table(NamedTuple):
 
 def recognises(text: str) -> bool:
     """Whether such a matrix stands in it: a header of GPUs alone, and a row of its words beneath."""
-    return any(table.rows for table in tables(text))
+    return bool(_TELLTALE.search(values.plain(text))) and any(table.rows for table in tables(text))
 
 
 def own(text: str) -> str:
@@ -71,10 +73,16 @@ def tables(text: str) -> list[Table]:
             found.append(Table(words or None, tuple(dict.fromkeys(map(int, _NAME.findall(line)))), {}))
             asked = None
         elif found:
-            row = _ROW.fullmatch(line)
-            assert row is not None
-            found[-1].rows.setdefault(int(row[1]), tuple(row[2].split()))
+            number, cells = _row(line) or (0, ())
+            found[-1].rows.setdefault(number, cells)
     return found
+
+
+def _row(line: str) -> tuple[int, tuple[str, ...]] | None:
+    """A row's GPU and its words; None for a line that is none."""
+    found = _ROW.fullmatch(line)
+    words = tuple((found[2] or "").split()) if found else ()
+    return (int(found[1]), words) if found and all(map(_WORD.fullmatch, words)) else None
 
 
 def _lines(text: str) -> Iterator[tuple[str, str]]:
@@ -82,11 +90,11 @@ def _lines(text: str) -> Iterator[tuple[str, str]]:
     inside = False
     for line in values.lines(text):
         command = _COMMAND.search(line)
-        row = _ROW.fullmatch(line)
+        row = _row(line)
         if command:
             inside = False
             yield command[0], "command"
-        elif _HEADER.fullmatch(line) and not (inside and row and row[2]):
+        elif _HEADER.fullmatch(line) and not (inside and row and row[1]):
             inside = True
             yield line, "header"
         elif inside and row:

@@ -20,10 +20,11 @@ from raxl.sources import nvidia_smi_values as values
 from raxl.sources.numbers import MOST_PLACES, whole
 
 FORM = "nvidia-smi -q"
+_TELLTALE = re.compile(r"NVSMI LOG|^[ \t]*GPU[ \t]+[0-9A-Fa-f]{2,8}:", re.MULTILINE)
 _TITLE = re.compile(r"=+\s*NVSMI LOG\s*=+")
 _GPU = re.compile(r"\s*GPU\s+((?:[0-9A-Fa-f]{4,8}:)?[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])")
 _HEAD = re.compile(r"\s*(Timestamp|Driver Version|CUDA Version|KMD Version|CUDA UMD Version|Attached GPUs)\s*:\s*(.*)")
-_ENTRY = re.compile(r"(\s*)([A-Za-z][^:]{0,80}?)\s*(?::(?:\s+(.*))?)?")
+_NAME = re.compile(r"[A-Za-z][^:]{0,80}")
 _PROCESSES = ("Processes", "Compute Processes")
 _MIG = "MIG Device"
 _FRAME_BUFFERS = ("Shared FB Memory Usage", "FB Memory Usage")
@@ -76,6 +77,8 @@ class _Log(NamedTuple):
 
 def recognises(text: str) -> bool:
     """Whether the text holds such a log: its title, or a GPU's line with an indented entry beneath."""
+    if not _TELLTALE.search(values.plain(text)):
+        return False
     kept = list(_kept(text))
     return any(_TITLE.search(line) for line in kept) or any(
         _GPU.fullmatch(line) and ":" in after and not _GPU.fullmatch(after) for line, after in pairwise(kept)
@@ -120,19 +123,25 @@ def _kept(text: str) -> Iterator[str]:
             inside, processes = True, None
             yield line
             continue
-        entry = _ENTRY.fullmatch(line)
         if not line.strip() or not inside:
             continue
-        depth = len(line) - len(line.lstrip())
+        depth, name, _ = _parts(line)
         if processes is not None and (depth > processes or depth == 0):
             continue
         processes = None
-        if entry is None or (depth == 0 and _is_strange(line)):
+        if not _NAME.fullmatch(name) or (depth == 0 and _is_strange(line)):
             inside = False
             continue
-        if entry[2] in _PROCESSES:
+        if name in _PROCESSES:
             processes = depth
         yield line
+
+
+def _parts(line: str) -> tuple[int, str, str | None]:
+    """How deep the line stands, its name, and its word; None where it is a title."""
+    body = line.expandtabs().lstrip()
+    name, colon, word = body.partition(":")
+    return len(line.expandtabs()) - len(body), name.rstrip(), word.strip() if colon else None
 
 
 def _is_strange(line: str) -> bool:
@@ -151,18 +160,27 @@ def _read(text: str) -> _Log:
             above = []
         elif known and not blocks:
             head.setdefault(known[1], known[2].strip())
-        elif blocks and (entry := _ENTRY.fullmatch(line)):
-            depth, name, word = len(entry[1].expandtabs()), entry[2], entry[3]
-            is_title = ":" not in line
+        elif blocks:
+            depth, name, word = _parts(line)
             while above and depth and above[-1][0] >= depth:
                 above.pop()
-            if depth == 0 and is_title:
+            if depth == 0 and word is None:
                 above = []
             title = above[-1][1] if above else ""
-            blocks[-1][1].append(_Entry(depth, title, name, None if is_title else (word or "")))
-            if is_title or name == "Processes":
+            blocks[-1][1].append(_Entry(depth, title, name, word))
+            if word is None:
                 above.append((depth, name))
-    return _Log(head, [_Block(address, tuple(entries)) for address, entries in blocks])
+    return _Log(head, _joined(blocks))
+
+
+def _joined(blocks: Sequence[tuple[str, list[_Entry]]]) -> list[_Block]:
+    """One block a GPU: a log of other sections adds them, the same log once more adds nothing."""
+    whole: dict[str, list[_Entry]] = {}
+    for address, entries in blocks:
+        known = whole.setdefault(address, entries)
+        if known is not entries and not {(e.title, e.name) for e in known} & {(e.title, e.name) for e in entries}:
+            known.extend(entries)
+    return [_Block(address, tuple(entries)) for address, entries in whole.items()]
 
 
 def _claim(block: _Block, index: int | None, is_cut: bool) -> Claim:

@@ -19,6 +19,7 @@ from raxl.sources import nvidia_smi_values as values
 from raxl.sources.numbers import MOST_PLACES, whole
 
 FORM = "nvidia-smi"
+_TELLTALE = re.compile(r"NVIDIA-SMI|\|[ \t]*(?:[0-9A-Fa-f]{2,8}:[0-9A-Fa-f]{2}[:.]|ERR!|N/A)")
 _HEAD = re.compile(r"\s*\|?\s*NVIDIA-SMI\s+[0-9][\w.]*\s.*Version:.*")
 _VERSION = r"\s*Version\s*:\s*([0-9][\w.]*)"
 _GPU = re.compile(
@@ -54,7 +55,8 @@ class _Table(NamedTuple):
 
 def recognises(text: str) -> bool:
     """Whether the table's head stands in the text, or a row with a GPU's number, name and bus id."""
-    return any(kind in ("head", "gpu") for _, kind in _lines(text))
+    likely = _TELLTALE.search(values.plain(text))
+    return likely is not None and any(kind in ("head", "gpu") for _, kind in _lines(text))
 
 
 def own(text: str) -> str:
@@ -160,6 +162,6 @@ def _claim(row: _Row, table: _Table) -> Claim:
 
 def _readings(cell: str) -> Iterator[tuple[str, str]]:
     """Fan, temperature, performance state, power and its limit of `N/A 29C P0 ERR! / 250W`."""
-    found = _READINGS.fullmatch(cell.strip() + " ")
+    found = _READINGS.fullmatch(cell[:100].strip() + " ")
     if found:
         yield from zip(("fan", "temperature", "performance state", "power draw", "power limit"), found.groups())

@@ -21,9 +21,18 @@ _ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07\n]*\x07)")
 _GTS = {1: 2.5, 2: 5.0, 3: 8.0, 4: 16.0, 5: 32.0, 6: 64.0, 7: 128.0}
 
 
-def lines(text: str) -> List[str]:
+LONGEST_LINE = 1000
+"""Characters; of a longer line its beginning is read. No output but csv has such."""
+
+
+def lines(text: str, longest: int = LONGEST_LINE) -> List[str]:
     """The lines of a text that a terminal may have coloured, without what stands at their ends; NULs end them."""
-    return [line.split("\0", 1)[0].rstrip() for line in _ESCAPE.sub("", text).splitlines()]
+    return [line[:longest].split("\0", 1)[0].rstrip() for line in plain(text).splitlines()]
+
+
+def plain(text: str) -> str:
+    """The text without a terminal's colours."""
+    return _ESCAPE.sub("", text) if "\x1b" in text else text
 
 
 def says(word: Optional[str]) -> Optional[str]:
