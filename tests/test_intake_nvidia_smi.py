@@ -323,6 +323,14 @@ def test_a_count_that_the_rows_contradict_is_told() -> None:
     assert told(node, "accelerators") == [("disagreement", "nvidia-smi counts 8 GPUs and lists 2")]
 
 
+def test_rows_that_name_no_gpu_and_go_on_and_on_are_no_count() -> None:
+    node = read("name, power.draw [W]\n" + f"{NAME}, 71.27 W\n" * 500)
+    assert node.accelerators == ()
+    assert told(node, "accelerators") == [
+        ("not-asked", "500 rows name no GPU: they were asked time and again, and of how many is not told")
+    ]
+
+
 def test_rows_of_processes_are_no_gpus() -> None:
     assert (
         held(f"gpu_uuid, pid, process_name, used_gpu_memory [MiB]\n{UUIDS[0]}, 4711, python --token x, 5 MiB\n") == []

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from raxl.intake.foreign import Foreign
-from raxl.intake.nvidia_smi_device import READINGS, seen
+from raxl.intake.nvidia_smi_device import READINGS, distinct_gpus, seen
 from raxl.intake.nvidia_smi_listed import Group, groups, link_of
 from raxl.intake.nvidia_smi_nvlink import rate
 from raxl.model.problem import NOT_SUPPORTED, Problem
@@ -29,7 +29,7 @@ def own(text: str) -> str:
 
 def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:
     """The GPUs with their count of active C2C links, as attributes."""
-    return Foreign(FORM, report=Report(claims=tuple(map(_claim, _told(text))))), ()
+    return Foreign(FORM, report=Report(claims=distinct_gpus(map(_claim, _told(text))))), ()
 
 
 def _told(text: str) -> Iterator[Group]:

@@ -62,6 +62,8 @@ _PLAIN = re.compile(
 """Cells that may be kept where nobody says of which column they are."""
 _LONGEST_LINE = 1 << 16
 """Characters: a row of all 241 fields takes ten thousand."""
+_MOST_NAMELESS = 64
+"""More GPUs than a machine has: more rows without a number, a UUID or an address are readings of the same ones."""
 _TOLD = 4
 """How many contradictions a message names."""
 _SURE = {
@@ -139,7 +141,10 @@ def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:
         known = claims.setdefault(_identity(made, place), made)
         if (known.index, known.uuid) != (made.index, made.uuid):
             doubles.setdefault(str(known.address), [_named(known)]).append(_named(made))
-    problems = (*_doubled(doubles, len(held)), *_miscounted(held, len(claims)))
+    nameless = [identity for identity in claims if identity[0] == "row"]
+    if len(nameless) > _MOST_NAMELESS:
+        claims = {identity: made for identity, made in claims.items() if identity[0] != "row"}
+    problems = (*_unnamed(len(nameless)), *_doubled(doubles, len(held)), *_miscounted(held, len(claims)))
     versions = software(FORM, distinct(words.get("driver") for words, _ in held), None)
     host = values.says(distinct(words.get("hostname") for words, _ in held))
     report = Report(claims=tuple(claims.values()), software=versions)
@@ -157,6 +162,12 @@ def _doubled(doubles: Mapping[str, Sequence[str]], rows: int) -> Iterator[Proble
         more = f" and {len(pairs) - _TOLD} more" if len(pairs) > _TOLD else ""
         message = f"of {rows} rows some have one address: {', '.join(pairs[:_TOLD])}{more}"
         yield Problem("accelerators", DISAGREEMENT, message, (FORM,))
+
+
+def _unnamed(rows: int) -> Iterator[Problem]:
+    if rows > _MOST_NAMELESS:
+        message = f"{rows} rows name no GPU: they were asked time and again, and of how many is not told"
+        yield Problem("accelerators", NOT_ASKED, message)
 
 
 def _miscounted(held: Sequence[tuple[Mapping[str, str], object]], devices: int) -> Iterator[Problem]:

@@ -98,6 +98,14 @@ def seen(form: str, words: Words, index: int | None, attributes: Attributes, sil
     return replace(bare, silent={**bare.silent, **silent})
 
 
+def distinct_gpus(claims: Iterable[Claim]) -> tuple[Claim, ...]:
+    """Each GPU once, as it was told first; of those that nothing identifies, one."""
+    first: dict[tuple[str, ...], Claim] = {}
+    for one in claims:
+        first.setdefault(one.names, one)
+    return tuple(first.values())
+
+
 def software(form: str, driver: str | None, cuda: str | None) -> tuple[Software, ...]:
     """Driver and CUDA version, where the text says them."""
     told = (("nvidia", _version(driver)), ("cuda", _version(cuda)))

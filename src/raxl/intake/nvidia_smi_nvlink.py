@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from raxl.intake.foreign import Foreign
-from raxl.intake.nvidia_smi_device import READINGS, seen
+from raxl.intake.nvidia_smi_device import READINGS, distinct_gpus, seen
 from raxl.intake.nvidia_smi_listed import Group, Link, groups
 from raxl.model.problem import FAILED, NOT_SUPPORTED, Problem
 from raxl.model.report import Claim, LinkClaim, Report, Silence
@@ -42,9 +42,7 @@ def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:
     Between GPUs with active links NVLink may be the way, and nobody says whether it is: their PCIe path is not given as
     theirs.
     """
-    claims = tuple(
-        {claim.names or (str(place),): claim for place, claim in enumerate(map(_claim, _told(text)))}.values()
-    )
+    claims = distinct_gpus(map(_claim, _told(text)))
     joined = [claim.names[-1] for claim in claims if claim.attributes.get("nvlink_active") and claim.names]
     pairs = combinations(joined, 2) if len(joined) <= _MOST_PAIRED else ()
     links = tuple(LinkClaim(a, b, None, None, evidence=FORM) for a, b in pairs)

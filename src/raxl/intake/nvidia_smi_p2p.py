@@ -32,7 +32,9 @@ class Table(NamedTuple):
 
 def recognises(text: str) -> bool:
     """Whether such a matrix stands in it: a header of GPUs alone, and a row of its words beneath."""
-    return bool(_TELLTALE.search(values.plain(text))) and any(table.rows for table in tables(text))
+    if not _TELLTALE.search(values.plain(text)):
+        return False
+    return any(set(words) - {"X"} for table in tables(text) for words in table.rows.values())
 
 
 def own(text: str) -> str:
