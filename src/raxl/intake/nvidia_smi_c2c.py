@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from raxl.intake.foreign import Foreign
 from raxl.intake.nvidia_smi_device import READINGS, distinct_gpus, seen
-from raxl.intake.nvidia_smi_listed import Group, groups, link_of
+from raxl.intake.nvidia_smi_listed import Group, told
 from raxl.intake.nvidia_smi_nvlink import rate
 from raxl.model.problem import NOT_SUPPORTED, Problem
 from raxl.model.report import Claim, Report, Silence
@@ -33,17 +33,7 @@ def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:
 
 
 def _told(text: str) -> Iterator[Group]:
-    for group in groups(text):
-        beneath = tuple(line for line in group.beneath if _is_own(line, group))
-        if beneath:
-            yield group._replace(beneath=beneath)
-
-
-def _is_own(line: str, group: Group) -> bool:
-    link = link_of(line)
-    if link is not None:
-        return link.is_c2c
-    return group.number is not None and not group.links and bool(_MESSAGE.fullmatch(line))
+    return told(text, lambda link: link.is_c2c, _MESSAGE)
 
 
 def _claim(group: Group) -> Claim:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from raxl.intake.foreign import Foreign
 from raxl.intake.nvidia_smi_device import claim
-from raxl.intake.nvidia_smi_listed import Group, groups
+from raxl.intake.nvidia_smi_listed import Group, groups, link_of
 from raxl.model.accelerator import Partition
 from raxl.model.problem import Problem
 from raxl.model.report import Claim, Report
@@ -45,7 +45,7 @@ def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:
 def _listed(text: str) -> Iterator[Group]:
     for group in groups(text):
         first = group.beneath[0] if group.beneath else ""
-        if group.number is not None and not group.links[:1] and not _ELSEWHERE.search(first):
+        if group.number is not None and not any(map(link_of, group.beneath)) and not _ELSEWHERE.search(first):
             yield group
 
 

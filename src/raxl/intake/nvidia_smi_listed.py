@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from raxl.sources import nvidia_smi_values as values
@@ -61,6 +62,18 @@ def groups(text: str) -> list[Group]:
                 found.append((None, []))
             found[-1][1].append(line)
     return [_group(gpu, beneath) for gpu, beneath in found]
+
+
+def told(text: str, is_own: Callable[[Link], bool], message: re.Pattern[str]) -> Iterator[Group]:
+    """The GPUs of which links are told that are `is_own`, or in their place a message; each with those lines alone."""
+    for group in groups(text):
+        lines = [(line, link_of(line)) for line in group.beneath]
+        silent = group.number is not None and not any(link for _, link in lines)
+        beneath = tuple(
+            line for line, link in lines if (is_own(link) if link else silent and bool(message.fullmatch(line)))
+        )
+        if beneath:
+            yield group._replace(beneath=beneath)
 
 
 def _group(gpu: re.Match[str] | None, beneath: list[str]) -> Group:

@@ -11,7 +11,7 @@ from itertools import combinations
 
 from raxl.intake.foreign import Foreign
 from raxl.intake.nvidia_smi_device import READINGS, distinct_gpus, seen
-from raxl.intake.nvidia_smi_listed import Group, Link, groups
+from raxl.intake.nvidia_smi_listed import Group, Link, told
 from raxl.model.problem import FAILED, NOT_SUPPORTED, Problem
 from raxl.model.report import Claim, LinkClaim, Report, Silence
 
@@ -50,18 +50,11 @@ def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:
 
 
 def _told(text: str) -> Iterator[Group]:
-    """The GPUs of which links are told, each with the lines about them alone."""
-    for group in groups(text):
-        beneath = tuple(line for line in group.beneath if _is_own(line, group))
-        if beneath:
-            yield group._replace(beneath=beneath)
+    return told(text, _is_nvlink, _MESSAGE)
 
 
-def _is_own(line: str, group: Group) -> bool:
-    (link, *_) = Group(None, None, None, "", (line,)).links or (None,)
-    if link is not None:
-        return not link.is_c2c and bool(_RATE.fullmatch(link.word) or _DOWN.fullmatch(link.word))
-    return group.number is not None and not group.links and bool(_MESSAGE.fullmatch(line))
+def _is_nvlink(link: Link) -> bool:
+    return not link.is_c2c and bool(_RATE.fullmatch(link.word) or _DOWN.fullmatch(link.word))
 
 
 def _claim(group: Group) -> Claim:
