@@ -10,6 +10,7 @@ import pytest
 CORPUS = Path(os.environ["RAXL_CORPUS"]) if os.environ.get("RAXL_CORPUS") else None
 FORMS = {
     "nvidia-smi-topo": "*.txt",
+    "nvidia-smi-text": "*.*",
     "nvidia-smi-xml": "*.xml",
     "nccl-topo-xml": "*.xml",
     "hwloc-xml": "*.xml",

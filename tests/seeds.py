@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import tarfile
 
+import nvidia_smi_texts
 from raxl.host import Answer, CommandOutput, Question
 from raxl.host.archive import Entry
 from raxl.host.record import Recording
@@ -306,6 +307,7 @@ TEXTS = {
     "amd-smi-text": AMD_SMI_TEXT,
     "rocm-smi-json": ROCM_SMI_JSON,
     "rocm-smi-text": ROCM_SMI_TEXT,
+    **nvidia_smi_texts.TEXTS,
 }
 """One document of each textual form."""
 

@@ -220,9 +220,8 @@ def tree_seed(name: str | Path) -> list[Entry]:
 
 
 def text_captures() -> list[Path]:
-    found = captures.of(
-        "nvidia-smi-topo", "nvidia-smi-xml", "nccl-topo-xml", "hwloc-xml", "amd-smi-json", "amd-smi-text"
-    )
+    forms = ("nvidia-smi-topo", "nvidia-smi-text", "nvidia-smi-xml", "nccl-topo-xml", "hwloc-xml")
+    found = captures.of(*forms, "amd-smi-json", "amd-smi-text")
     return [path for path in found if path.stat().st_size <= LARGEST_TEXT]
 
 

@@ -56,10 +56,11 @@ def text_of(snapshot: bytes) -> str:
 def said(recordings: list[Recording]) -> object:
     """The inventory without its identities."""
     text = codec.encode(assemble.inventory(recordings))
-    return _without(json.loads(_OF_MAC.sub("enx", text)))
+    return _without(json.loads(_IN_NAMES.sub("", text)))
 
 
-_OF_MAC = re.compile("enx[0-9a-f]{12}")
+_IN_NAMES = re.compile("(?<=enx)[0-9a-f]{12}|(?<=MIG-)[0-9a-f-]{36}")
+"""Identities that are a part of an id: a MAC address, a MIG device's UUID."""
 
 
 def _without(value: object) -> object:

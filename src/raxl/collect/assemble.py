@@ -175,11 +175,11 @@ def _seated(device: merge.Merged, bus: Bus) -> Accelerator:
 def _stated(
     claims: Sequence[LinkClaim], devices: Sequence[merge.Merged], nics: set[str]
 ) -> dict[frozenset[str], LinkClaim]:
-    """The stated links by the ids of their ends; scale-up links come before PCIe paths."""
+    """The stated links by the ids of their ends; scale-up links come before PCIe paths, what nobody says comes last."""
     ids = {name: device.accelerator.id for device in devices for name in device.names}
     ids.update((nic, nic) for nic in nics)
     stated: dict[frozenset[str], LinkClaim] = {}
-    for claim in sorted(claims, key=lambda claim: (claim.kind == "pcie", claim.link_class is None)):
+    for claim in sorted(claims, key=lambda claim: (claim.kind is None, claim.kind == "pcie", claim.link_class is None)):
         ends = frozenset(ids[end] for end in (claim.a, claim.b) if end in ids)
         if len(ends) == 2:
             stated.setdefault(ends, claim)

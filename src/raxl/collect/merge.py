@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any, Iterable, NamedTuple, Sequence
 
-from raxl.model.accelerator import Accelerator, RayView
+from raxl.model.accelerator import Accelerator, Partition, RayView
 from raxl.model.component import PciIdentity, PciLink
 from raxl.model.identity import accelerator_id
 from raxl.model.problem import DISAGREEMENT, NOT_PRESENT, REASONS, Problem
@@ -17,17 +17,27 @@ PLACE = ("sysfs", "hwloc-xml", "nccl-xml", *_AMD)
 """Where a device sits is believed from these first, in this order."""
 DEVICE = (
     "nvml",
+    "nvidia-smi message",
     "nvidia-smi -q -x",
+    "nvidia-smi -q",
+    "nvidia-smi --query-gpu",
+    "nvidia-smi -L",
     "/proc/driver/nvidia/gpus",
     "kfd",
     "sysfs",
     *_AMD,
     "hwloc-xml",
     "nccl-xml",
+    "nvidia-smi",
     "nvidia-smi topo -m",
+    "nvidia-smi nvlink -s",
+    "nvidia-smi c2c -s",
+    "nvidia-smi topo -p2p",
 )
 """What a device is and how it does is believed from these, in this order; a source that is not named comes last."""
 _PLACED = frozenset({"address", "host_bridge", "numa_node", "vendor_id", "device_id", "subsystem_id", "link"})
+_MIG = ("mig:", "MIG-")
+"""How the ids of MIG devices begin: their number where nobody tells the UUID."""
 _COMPARED = ("uuid", "serial", "numa_node", "memory_numa_node", "device_id", "pci.link.width")
 """Facts that two sources should not tell differently. A model's name and a link's present speed may differ."""
 
@@ -62,7 +72,9 @@ def merge(claims: Sequence[Claim]) -> list[Merged]:
 def _groups(claims: Iterable[Claim]) -> list[list[Claim]]:
     """Claims of one device together. Two claims of one source mean two devices, unless they are of one address."""
     groups: list[list[Claim]] = []
-    for claim in sorted(claims, key=lambda claim: claim.address is None):
+    claims = list(claims)
+    named = [claim for claim in claims if claim.names]
+    for claim in sorted(named, key=lambda claim: claim.address is None):
         for group in groups:
             again = any(known.evidence == claim.evidence for known in group)
             if _same(group, claim) and (claim.address is not None or not again):
@@ -70,7 +82,23 @@ def _groups(claims: Iterable[Claim]) -> list[list[Claim]]:
                 break
         else:
             groups.append([claim])
+    _add_nameless([claim for claim in claims if not claim.names], groups)
     return groups
+
+
+def _add_nameless(claims: Sequence[Claim], groups: list[list[Claim]]) -> None:
+    """Claims without address, UUID and index: as many of one source as there are devices are these, in their order."""
+    sources = dict.fromkeys((claim.vendor, claim.evidence) for claim in claims)
+    for vendor, evidence in sources:
+        mine = [claim for claim in claims if (claim.vendor, claim.evidence) == (vendor, evidence)]
+        others = sorted(
+            (group for group in groups if group[0].vendor == vendor), key=lambda g: _order((_combined(g)[0], g))
+        )
+        if len(mine) == len(others):
+            for group, claim in zip(others, mine):
+                group.append(claim)
+        else:
+            groups += [[claim] for claim in mine]
 
 
 def _same(group: list[Claim], claim: Claim) -> bool:
@@ -90,14 +118,38 @@ def _combined(group: list[Claim]) -> tuple[Claim, list[Claim]]:
     """One claim of the best values."""
     best: dict[str, Any] = {}
     for field in fields(Claim):
-        ranked = sorted(group, key=lambda claim: _rank(field.name, claim.evidence))
-        values = [getattr(claim, field.name) for claim in ranked]
+        values = [getattr(claim, field.name) for claim in _ranked(field.name, group)]
         best[field.name] = next((value for value in values if value not in (None, (), {})), values[0])
     best["model"] = best["model"] or best["model_by_id"]
     best["ray"] = _ray(group)
     best["attributes"] = {key: value for claim in reversed(group) for key, value in claim.attributes.items()}
-    best["link"] = _link([claim.link for claim in sorted(group, key=lambda c: _rank("link", c.evidence)) if claim.link])
+    best["partitions"] = _partitions([claim.partitions for claim in _ranked("partitions", group) if claim.partitions])
+    best["link"] = _link([claim.link for claim in _ranked("link", group) if claim.link])
     return Claim(**best), group
+
+
+def _partitions(told: Sequence[tuple[Partition, ...]]) -> tuple[Partition, ...]:
+    """The first source's; where another numbers as many MIG devices alike, what it knows of each is filled in."""
+    if not told:
+        return ()
+    first, *others = told
+    for other in others:
+        if len(other) == len(first) and all(one.id.startswith(_MIG) for one in (*first, *other)):
+            first = tuple(map(_filled, first, other))
+    return first
+
+
+def _filled(known: Partition, other: Partition) -> Partition:
+    return Partition(
+        id=other.id if known.id.startswith("mig:") else known.id,
+        profile=known.profile or other.profile,
+        memory_bytes=known.memory_bytes if known.memory_bytes is not None else other.memory_bytes,
+    )
+
+
+def _ranked(field: str, group: Sequence[Claim]) -> list[Claim]:
+    """The claims, the one that is believed first."""
+    return sorted(group, key=lambda claim: _rank(field, claim.evidence))
 
 
 def _rank(field: str, evidence: str) -> int:
@@ -106,7 +158,7 @@ def _rank(field: str, evidence: str) -> int:
 
 
 def _ray(group: list[Claim]) -> RayView:
-    views = [claim.ray for claim in sorted(group, key=lambda claim: _rank("model", claim.evidence)) if claim.ray]
+    views = [claim.ray for claim in _ranked("model", group) if claim.ray]
     return RayView(
         resource=next((view.resource for view in views if view.resource), None),
         type=next((view.type for view in views if view.type), None),

@@ -97,6 +97,7 @@ def problems(node: Node, silences: Mapping[str, Mapping[str, Silence]], default:
     told = {problem.subject for problem in node.problems}
     found = [*_of_node(node, silences.get("", {}), default)]
     found += _of_devices("accelerators", node.accelerators, ACCELERATOR_FIELDS, silences, default)
+    found += _of_readings(node.accelerators, silences)
     found += _of_devices("nics", node.nics, NIC_FIELDS, silences, default)
     found += _of_numa(node, default)
     found += _of_links(node.links, default)
@@ -128,6 +129,15 @@ def _of_devices(
             yield _problem(f"{group}.{field}", next(iter(unknown.values())))
         else:
             yield from (_problem(f"{device}.{field}", silence) for device, silence in unknown.items())
+
+
+def _of_readings(devices: Sequence[Accelerator], silences: Mapping[str, Mapping[str, Silence]]) -> Iterable[Problem]:
+    """Readings beside the fields that every device has, of which a source says why they have no value."""
+    for device in devices:
+        for field, silence in silences.get(device.id, {}).items():
+            group, _, name = field.partition(".")
+            if group == "attributes" and name not in device.attributes:
+                yield _problem(f"{device.id}.{field}", silence)
 
 
 def _of_numa(node: Node, default: Silence) -> Iterable[Problem]:

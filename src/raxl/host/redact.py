@@ -38,12 +38,15 @@ _KEPT_ADDRESS = re.compile(r"0\.0\.0\.0|127\..*|255\..*|169\.254\.169\.254")
 _LINK_LOCAL = "fe80000000000000"
 
 _ELEMENTS = "serial|board_serial|chassis_serial_number|gpu_fabric_guid|gpu_guid|pdi|gpu_pdi|vgpu_vm_name"
+_ENTRIES = "Serial Number|Board Serial Number|Chassis Serial Number|GPU PDI|GPU Fabric GUID|GPU GUID|Host ID"
 _INFOS = (
     "DMI[A-Za-z]*(?:Serial|UUID|AssetTag)|(?:NVIDIA|AMD)Serial|NVIDIAUUID|Address|NodeGUID|SysImageGUID|SerialNumber|"
     "HardwareSerial"
 )
 _PLACES = (
     ("serial", rf"<(?:{_ELEMENTS})\b[^>]*>\s*([^<\s]{{4,}})\s*<"),  # nvidia-smi -q -x
+    ("serial", rf"^[ \t]*(?:{_ENTRIES})[ \t]*:[ \t]*([^\s:]{{4,}})[ \t]*$"),  # nvidia-smi -q
+    ("serial", r"(?:^|, )([0-9]{13})(?=,|$)"),  # nvidia-smi --query-gpu=serial
     ("serial", rf"name=\"(?:{_INFOS})\"\s+value=\"([^\"]{{3,}})\""),  # hwloc XML
     ("host", r"name=\"HostName\"\s+value=\"([^\"]+)\""),
     ("hex", rf"name=\"(?:AMDUUID|XGMIHiveID)\"\s+value=\"(?:0x)?({_HEX}{{6,16}})\""),

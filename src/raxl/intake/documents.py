@@ -14,6 +14,14 @@ TEXTS: dict[str, str] = {
     "rocm-smi --json": "raxl.intake.rocm_smi_json",
     "amd-smi": "raxl.intake.amd_smi_text",
     "rocm-smi": "raxl.intake.rocm_smi_text",
+    "nvidia-smi -q": "raxl.intake.nvidia_smi_query",
+    "nvidia-smi --query-gpu": "raxl.intake.nvidia_smi_csv",
+    "nvidia-smi -L": "raxl.intake.nvidia_smi_list",
+    "nvidia-smi": "raxl.intake.nvidia_smi_table",
+    "nvidia-smi nvlink -s": "raxl.intake.nvidia_smi_nvlink",
+    "nvidia-smi c2c -s": "raxl.intake.nvidia_smi_c2c",
+    "nvidia-smi topo -p2p": "raxl.intake.nvidia_smi_p2p",
+    "nvidia-smi message": "raxl.intake.nvidia_smi_messages",
 }
 """By form, the module that reads it: `recognises(text)` whether such an output is in it, `own(text)` that output alone,
 `parse(text)` what it says. Imported when there is a text to recognise or such a document to read."""
@@ -33,7 +41,7 @@ def read(host: Host) -> tuple[list[Foreign], list[Problem]]:
     return documents, problems
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=32)
 def _parsed(module: str, text: str) -> tuple[Foreign, tuple[Problem, ...]]:
     """A document is asked for its host's name first and for all else later: it is parsed once."""
     return import_module(module).parse(text)  # type: ignore[no-any-return]

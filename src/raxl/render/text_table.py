@@ -73,7 +73,10 @@ def _table(
 
 def _reasons(page: Page, nodes: Sequence[Node], unknowns: Sequence[Unknowns], nics: bool, expand: bool) -> list[Line]:
     """Why values of these tables are not known; what stands in neither is left out."""
-    asked = {ACCELERATORS: (*ACCELERATOR_FIELDS, *(["uuid"] if expand else [])), NICS: NIC_FIELDS if nics else ()}
+    asked = {
+        ACCELERATORS: (*ACCELERATOR_FIELDS, "attributes", *(["uuid"] if expand else [])),
+        NICS: NIC_FIELDS if nics else (),
+    }
 
     def is_shown(family: str, field: str) -> bool:
         return field.partition(".")[0] in asked[family] if family in asked else family not in _NODE_FIELDS

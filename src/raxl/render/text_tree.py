@@ -17,7 +17,7 @@ from raxl.render.text import Line, Page, Style, display_width, parted
 from raxl.render.tree_fold import Fold
 from raxl.render.tree_rows import COLUMNS, leaves, rows
 from raxl.render.tree_shape import Branch, NumaKey, grow
-from raxl.render.unknown import Unknowns, explained
+from raxl.render.unknown import ACCELERATORS, Unknowns, explained
 
 
 def tree(inventory: Inventory, width: int, expand: bool = False, *, unicode: bool = True) -> list[Line]:
@@ -35,8 +35,10 @@ def _node(page: Page, node: Node, expand: bool) -> list[list[Line]]:
     names = Names(node)
     unknowns = Unknowns(node, names)
     gaps, unasked = unknowns.gaps(), unknowns.unasked()
-    # The sentence tells a single gap with its reason, and saying it twice would not be calm.
-    reasons = explained(page, gaps if len(gaps) > 1 else [], unasked)
+    # The sentence tells a single gap with its reason, and saying it twice would not be calm; of accelerators that could
+    # not be listed it tells nothing.
+    unlisted = not node.accelerators and any(problem.subject == ACCELERATORS for problem in node.problems)
+    reasons = explained(page, gaps if len(gaps) > 1 or unlisted else [], unasked)
     sentence = devices_known(node, gaps, unasked) if node.accelerators else none_found([node])
     return [
         heading(page, node),

@@ -5,19 +5,16 @@ The document type is nvsmi_device_v*.dtd, which no public place serves; the name
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
 from raxl.model.identity import pci_address
+from raxl.sources import nvidia_smi_values as values
 from raxl.sources import xml_text
-from raxl.sources.numbers import MOST_BYTES, MOST_PLACES, whole
+from raxl.sources.numbers import MOST_PLACES, whole
 
 COMMAND = ("nvidia-smi", "-q", "-x")
 ROOT = "nvidia_smi_log"
-_NOTHING = re.compile(r"\[?(N/A|Not Supported|Not Available|None|Requested functionality has been deprecated)\]?|-|")
-_FAILURE = re.compile(r"ERR!|.*\bUnknown Error\b.*|GPU is lost.*|.*Insufficient Permissions.*|.*fallen off the bus.*")
-_GTS = {1: 2.5, 2: 5.0, 3: 8.0, 4: 16.0, 5: 32.0, 6: 64.0, 7: 128.0}
 
 
 class MigDevice(NamedTuple):
@@ -91,8 +88,7 @@ def parse(text: str) -> Log:
 
 def value(element: Element, path: str) -> str | None:
     """The text at `path`; None where it is missing, says that there is none, or says that reading it failed."""
-    text = _raw(element, path)
-    return None if _NOTHING.fullmatch(text) or _FAILURE.fullmatch(text) or text.startswith("Unknown") else text
+    return values.says(_raw(element, path))
 
 
 def _raw(element: Element, path: str) -> str:
@@ -122,15 +118,15 @@ def _gpu(element: Element, is_cut: bool) -> Gpu:
         uuid=value(element, "uuid"),
         serial=value(element, "serial"),
         minor=_integer(value(element, "minor_number")),
-        memory_bytes=_mebibytes(value(element, "fb_memory_usage/total")),
+        memory_bytes=values.mebibytes(value(element, "fb_memory_usage/total")),
         memory_numa_node=_integer(value(element, "gpu_numa_id") or value(element, "numa_id")),
         speed_gts=_generation(element, f"{link}/pcie_gen", "current_link_gen", "device_current_link_gen"),
-        width=_lanes(element, f"{link}/link_widths/current_link_width"),
+        width=values.lanes(value(element, f"{link}/link_widths/current_link_width")),
         max_speed_gts=_generation(element, f"{link}/pcie_gen", "max_link_gen", "max_device_link_gen"),
-        max_width=_lanes(element, f"{link}/link_widths/max_link_width"),
-        vendor_id=_half(own_id, 4),
-        device_id=_half(own_id, 0),
-        subsystem_id=f"{_half(system, 4)}:{_half(system, 0)}" if _half(system, 0) else None,
+        max_width=values.lanes(value(element, f"{link}/link_widths/max_link_width")),
+        vendor_id=values.half(own_id, 4),
+        device_id=values.half(own_id, 0),
+        subsystem_id=f"{values.half(system, 4)}:{values.half(system, 0)}" if values.half(system, 0) else None,
         mig_mode=value(element, "mig_mode/current_mig"),
         mig_devices=tuple(_mig(mig) for mig in element.findall("mig_devices/mig_device")),
         fabric_state=value(element, "fabric/state"),
@@ -139,7 +135,7 @@ def _gpu(element: Element, is_cut: bool) -> Gpu:
         virtualization=value(element, "gpu_virtualization_mode/virtualization_mode"),
         vbios=value(element, "vbios_version"),
         failed=tuple(
-            (field, _raw(element, path)) for field, path in _READ.items() if _FAILURE.fullmatch(_raw(element, path))
+            (field, _raw(element, path)) for field, path in _READ.items() if values.is_failure(_raw(element, path))
         ),
         absent=tuple(field for field, path in _READ.items() if element.find(path) is None),
         is_cut=is_cut,
@@ -151,13 +147,8 @@ def _mig(element: Element) -> MigDevice:
         number=_integer(value(element, "index")),
         uuid=value(element, "uuid"),
         profile=value(element, "name") or value(element, "profile"),
-        memory_bytes=_mebibytes(value(element, "fb_memory_usage/total")),
+        memory_bytes=values.mebibytes(value(element, "fb_memory_usage/total")),
     )
-
-
-def _mebibytes(text: str | None) -> int | None:
-    size = whole((text or "").removesuffix(" MiB"), MOST_BYTES >> 20) if (text or "").endswith(" MiB") else None
-    return None if size is None else size << 20
 
 
 def _integer(text: str | None) -> int | None:
@@ -166,18 +157,7 @@ def _integer(text: str | None) -> int | None:
 
 def _generation(element: Element, folder: str, *names: str) -> float | None:
     for name in names:
-        number = _integer(value(element, f"{folder}/{name}"))
-        if number in _GTS:
-            return _GTS[number]
+        speed = values.transfers(value(element, f"{folder}/{name}"))
+        if speed is not None:
+            return speed
     return None
-
-
-def _lanes(element: Element, path: str) -> int | None:
-    found = re.fullmatch(r"([0-9]{1,2})x", value(element, path) or "")
-    return int(found[1]) or None if found else None
-
-
-def _half(identifier: str, start: int) -> str | None:
-    """Four hex digits of `233010DE`: the device's first, the vendor's last; `0x` may stand before them."""
-    digits = identifier.lower().removeprefix("0x")
-    return digits[start : start + 4] if re.fullmatch("[0-9a-f]{8}", digits) else None

@@ -1,0 +1,82 @@
+"""The line that names a GPU in `nvidia-smi -L`, `nvlink -s` and `c2c -s`, and what stands beneath it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from raxl.sources import nvidia_smi_values as values
+from raxl.sources.numbers import MOST_PLACES, whole
+
+_GPU = re.compile(r"\s*GPU\s*([0-9]{1,5})\s*:\s*(.{0,200}?)\s*\(\s*UUID\s*:\s*([^()\s][^()]{0,99}?)?\s*\)?")
+_COMMAND = re.compile(r"(^|[\s/])nvidia-smi(\.exe)?(\s|$)")
+_LINK = re.compile(r"\s*(C2C\s+)?Link\s*([0-9]{1,5})\s*[:,]\s*(.*)", re.IGNORECASE)
+
+
+class Link(NamedTuple):
+    """One link's line. `word` is what stands after its number: `26.562 GB/s`, `<inactive>`."""
+
+    is_c2c: bool
+    number: int
+    word: str
+
+
+class Group(NamedTuple):
+    """A GPU's line and the lines beneath it; without number, name and UUID where links stand beneath no such line."""
+
+    number: int | None
+    name: str | None
+    uuid: str | None
+    line: str
+    beneath: tuple[str, ...]
+
+    @property
+    def words(self) -> dict[str, str]:
+        """Name and UUID, as a claim reads them."""
+        return {key: word for key, word in (("model", self.name), ("uuid", self.uuid)) if word is not None}
+
+    @property
+    def links(self) -> tuple[Link, ...]:
+        """The links that stand beneath."""
+        return tuple(link for line in self.beneath if (link := link_of(line)) is not None)
+
+
+def link_of(line: str) -> Link | None:
+    """The link that a line tells; None for any other line."""
+    found = _LINK.fullmatch(line)
+    return Link(bool(found[1]), int(found[2]), found[3].strip()) if found else None
+
+
+def groups(text: str) -> list[Group]:
+    """Every GPU's line with what stands beneath it, in the text's order."""
+    found: list[tuple[re.Match[str] | None, list[str]]] = []
+    for line in values.lines(text):
+        gpu = _GPU.fullmatch(line)
+        if gpu:
+            found.append((gpu, []))
+        elif _COMMAND.search(line):  # a prompt: what follows is another output
+            found.append((None, []))
+        elif line.strip():
+            if not found:
+                found.append((None, []))
+            found[-1][1].append(line)
+    return [_group(gpu, beneath) for gpu, beneath in found]
+
+
+def told(text: str, is_own: Callable[[Link], bool], message: re.Pattern[str]) -> Iterator[Group]:
+    """The GPUs of which links are told that are `is_own`, or in their place a message; each with those lines alone."""
+    for group in groups(text):
+        lines = [(line, link_of(line)) for line in group.beneath]
+        silent = group.number is not None and not any(link for _, link in lines)
+        beneath = tuple(
+            line for line, link in lines if (is_own(link) if link else silent and bool(message.fullmatch(line)))
+        )
+        if beneath:
+            yield group._replace(beneath=beneath)
+
+
+def _group(gpu: re.Match[str] | None, beneath: list[str]) -> Group:
+    if gpu is None:
+        return Group(None, None, None, "", tuple(beneath))
+    return Group(whole(gpu[1], MOST_PLACES), gpu[2] or "", gpu[3] or "", gpu[0], tuple(beneath))

@@ -1,0 +1,84 @@
+"""`nvidia-smi nvlink -s`: the links of each GPU, whether they are up, and how fast one of them is.
+
+It does not say to whom a link goes: no pair of GPUs gets a link class from it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import combinations
+
+from raxl.intake.foreign import Foreign
+from raxl.intake.nvidia_smi_device import READINGS, distinct_gpus, seen
+from raxl.intake.nvidia_smi_listed import Group, Link, told
+from raxl.model.problem import FAILED, NOT_SUPPORTED, Problem
+from raxl.model.report import Claim, LinkClaim, Report, Silence
+
+FORM = "nvidia-smi nvlink -s"
+_TELLTALE = re.compile(r"[Nn][Vv]-?[Ll][Ii][Nn][Kk]|\b[Ll]ink\s*[0-9]")
+_MESSAGE = re.compile(r".*\bnv-?link\b.*", re.IGNORECASE)
+_NONE = re.compile(r"links are inactive|not have or support|no nvlink", re.IGNORECASE)
+_REFUSED = re.compile(r"not supported|unsupported", re.IGNORECASE)
+_RATE = re.compile(r"([0-9]{1,5}(?:\.[0-9]{1,6})?) ?GB/s", re.IGNORECASE)
+_DOWN = re.compile(r"<?(inactive|disabled|off)>?", re.IGNORECASE)
+_MOST_PAIRED = 64
+"""More GPUs than any machine has; more than these are no machine's."""
+
+
+def recognises(text: str) -> bool:
+    """Whether a GPU's links stand in it, or a message about them beneath the GPU's line."""
+    return bool(_TELLTALE.search(text)) and any(True for _ in _told(text))
+
+
+def own(text: str) -> str:
+    """The GPUs' lines with their links, or the message in their place."""
+    return "".join(f"{line}\n" for group in _told(text) for line in (group.line, *group.beneath) if line)
+
+
+def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:
+    """The GPUs with their count of active links, as attributes.
+
+    Between GPUs with active links NVLink may be the way, and nobody says whether it is: their PCIe path is not given as
+    theirs.
+    """
+    claims = distinct_gpus(map(_claim, _told(text)))
+    joined = [claim.names[-1] for claim in claims if claim.attributes.get("nvlink_active") and claim.names]
+    pairs = combinations(joined, 2) if len(joined) <= _MOST_PAIRED else ()
+    links = tuple(LinkClaim(a, b, None, None, evidence=FORM) for a, b in pairs)
+    return Foreign(FORM, report=Report(claims=claims, links=links)), ()
+
+
+def _told(text: str) -> Iterator[Group]:
+    return told(text, _is_nvlink, _MESSAGE)
+
+
+def _is_nvlink(link: Link) -> bool:
+    return not link.is_c2c and bool(_RATE.fullmatch(link.word) or _DOWN.fullmatch(link.word))
+
+
+def _claim(group: Group) -> Claim:
+    attributes: dict[str, str | int | float | bool | None] = {}
+    silent: dict[str, Silence] = {}
+    links = {link.number: link for link in group.links}
+    if links:
+        active = [link for link in links.values() if _RATE.fullmatch(link.word)]
+        attributes = {"nvlink_active": len(active), "nvlink_inactive": len(links) - len(active)}
+        rates = {rate(link) for link in active}
+        if len(rates) == 1:
+            attributes["nvlink_bytes_per_second_each"] = rates.pop()
+    else:
+        message = group.beneath[0].strip()[:200]
+        attributes["nvlink"] = message
+        if _NONE.search(message):
+            attributes["nvlink_active"] = 0
+        else:
+            reason = NOT_SUPPORTED if _REFUSED.search(message) else FAILED
+            silent[f"{READINGS}nvlink_active"] = Silence(reason, f"nvidia-smi says: {message}", FORM)
+    return seen(FORM, group.words, group.number, attributes, silent)
+
+
+def rate(link: Link) -> int | None:
+    """Bytes a second, one direction, of one link, its framing included as the tool gives it; None: it gives none."""
+    found = _RATE.fullmatch(link.word)
+    return round(float(found[1]) * 10**9) if found else None

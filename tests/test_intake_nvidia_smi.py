@@ -1,0 +1,501 @@
+"""Pasted texts of `nvidia-smi`: what each says, what it leaves out, and what is another tool's beside it."""
+
+from __future__ import annotations
+
+import pytest
+
+from nvidia_smi_texts import (
+    ADDRESSES,
+    C2C,
+    CSV,
+    HEAD,
+    LIST,
+    MIG,
+    MIG_LIST,
+    MIG_UUIDS,
+    NAME,
+    NVLINK,
+    P2P,
+    QUERY,
+    TABLE,
+    TEXTS,
+    UUIDS,
+    query_block,
+)
+from raxl.cli import outcome
+from raxl.collect import assemble, inputs, machines
+from raxl.host.record import Recording
+from raxl.intake import forms
+from raxl.model.accelerator import Accelerator, Fabric, Partition
+from raxl.model.component import PciLink
+from raxl.model.inventory import Inventory
+from raxl.model.node import Node
+
+MIB = 1 << 20
+
+
+def recordings(*texts: str) -> list[Recording]:
+    return [one for place, text in enumerate(texts) for one in inputs._from_bytes(text.encode(), f"text-{place}")]
+
+
+def read(*texts: str) -> Node:
+    """The texts as one machine's."""
+    (node,) = assemble.inventory(machines.together(recordings(*texts), "machine")).nodes
+    return node
+
+
+def told(node: Node, subject: str) -> list[tuple[str, str]]:
+    return [(problem.reason, problem.message) for problem in node.problems if problem.subject == subject]
+
+
+def code(node: Node) -> int:
+    return outcome.of_inventory(Inventory("", "", "", (node,)))
+
+
+def held(text: str) -> list[str]:
+    return [question.subject for question, _ in forms.recognise(text)]
+
+
+def links(node: Node) -> list[tuple[str | None, str | None]]:
+    return [(link.link_class, link.kind) for link in node.links]
+
+
+# --- -q -------------------------------------------------------------------------------------------------------------
+def test_a_query_gives_what_the_xml_gives() -> None:
+    node = read(QUERY)
+    first, second = node.accelerators
+    assert first == Accelerator(
+        id="nvidia:0",
+        vendor="nvidia",
+        kind="gpu",
+        model=NAME,
+        architecture="Hopper",
+        index=0,
+        uuid=UUIDS[0],
+        serial="1653123000000",
+        ray=first.ray,
+        pci=first.pci,
+        memory_bytes=81559 * MIB,
+        state="ok",
+        fabric=Fabric("5d3c9a10-7f21-4c55-9e0b-66a1f2d4c8e7", "3", "completed"),
+        visible_env="CUDA_VISIBLE_DEVICES",
+        evidence=("nvidia-smi -q",),
+        attributes={
+            "mig_mode": "Disabled",
+            "virtualization_mode": "Pass-Through",
+            "vbios": "96.00.74.00.01",
+            "addressing_mode": "HMM",
+            "minor": 1,
+            "recovery_action": "None",
+        },
+    )
+    assert (first.ray.resource, first.ray.type) == ("GPU", "H100")
+    assert first.pci is not None
+    assert (first.pci.address, first.pci.vendor_id, first.pci.device_id) == ("0000:18:00.0", "10de", "2330")
+    assert (first.pci.subsystem_id, first.pci.link) == ("10de:16c1", PciLink(16.0, 8, 32.0, 16))
+    assert (second.index, second.uuid, second.attributes["minor"]) == (1, UUIDS[1], 0)
+    assert [(one.name, one.version) for one in node.software] == [("nvidia", "570.133.20"), ("cuda", "12.8")]
+    assert code(node) == 0
+
+
+def test_a_version_stands_before_what_is_said_of_it() -> None:
+    text = QUERY.replace("570.133.20", "610.10.01 [Deprecated]\nKMD Version   : 610.10.02")
+    assert [one.version for one in read(text).software] == ["610.10.02", "12.8"]
+
+
+def test_mig_devices_of_a_query_are_partitions_and_their_memory_is_not_the_gpu_s() -> None:
+    (device,) = read(HEAD.format(attached=1) + query_block(0, mig=MIG)).accelerators
+    assert device.memory_bytes == 81559 * MIB
+    assert device.partitions == (Partition("mig:0", None, 40448 * MIB), Partition("mig:1", None, 20096 * MIB))
+    assert device.attributes["mig_mode"] == "Enabled"
+
+
+@pytest.mark.parametrize(
+    ("word", "reason", "state", "status"),
+    [
+        ("N/A", "not-supported", "ok", 0),
+        ("[N/A]", "not-supported", "ok", 0),
+        ("Not Supported", "not-supported", "ok", 0),
+        ("", "not-supported", "ok", 0),
+        ("ERR!", "failed", "unknown", 3),
+        ("[Unknown Error]", "failed", "unknown", 3),
+        ("[GPU is lost]", "failed", "lost", 3),
+        ("Insufficient Permissions", "not-permitted", "unknown", 3),
+    ],
+)
+@pytest.mark.parametrize("form", ["-q", "csv"])
+def test_nothing_and_failure_stay_apart(word: str, reason: str, state: str, status: int, form: str) -> None:
+    text = QUERY.replace("81559 MiB", word) if form == "-q" else CSV.replace("81559 MiB", word)
+    node = read(text)
+    assert {device.memory_bytes for device in node.accelerators} == {None}
+    assert {device.state for device in node.accelerators} == {state}
+    assert [one[0] for one in told(node, "accelerators.memory_bytes")] == [reason]
+    assert code(node) == status
+
+
+def test_memory_of_zero_is_no_unknown() -> None:
+    assert read(QUERY.replace("81559 MiB", "0 MiB")).accelerators[0].memory_bytes == 0
+
+
+def test_a_reading_that_is_published_nowhere_and_failed_is_told() -> None:
+    node = read(HEAD.format(attached=1) + query_block(0, power="ERR!"))
+    assert told(node, "nvidia:0.attributes.gpu_power_readings_power_draw") == [
+        ("failed", "nvidia-smi says: ERR! (Power Draw)")
+    ]
+    assert (node.accelerators[0].state, code(node)) == ("ok", 0)
+
+
+def test_the_sections_that_were_asked_for_leave_the_rest_unasked() -> None:
+    rows = "".join(f"GPU {address}\n    Retired Pages\n        Single Bit ECC   : 0\n\n" for address in ADDRESSES)
+    node = read(HEAD.format(attached=2) + rows)
+    assert [device.id for device in node.accelerators] == ["nvidia:0", "nvidia:1"]
+    assert told(node, "accelerators.memory_bytes") == [("not-asked", "this output of nvidia-smi does not hold it")]
+    assert code(node) == 0
+
+
+def test_a_query_that_ends_inside_a_gpu_has_failed_there() -> None:
+    cut = QUERY[: QUERY.rindex("    FB Memory Usage")]
+    node = read(cut)
+    assert [device.memory_bytes for device in node.accelerators] == [81559 * MIB, None]
+    assert told(node, "nvidia:1.memory_bytes") == [("failed", "nvidia-smi's output ends inside this device")]
+    assert told(node, "accelerators")[0][0] == "failed"
+    assert code(node) == 3
+
+
+def test_one_gpu_of_several_has_no_number() -> None:
+    """`-q -i 1` prints the GPU and how many are attached: which of them it is stands nowhere."""
+    node = read(HEAD.format(attached=2) + query_block(1))
+    assert [device.id for device in node.accelerators] == ["nvidia@0000:2a:00.0"]
+    assert told(node, "nvidia@0000:2a:00.0.index")[0][0] == "not-asked"
+    assert told(node, "accelerators") == [("disagreement", "nvidia-smi states 2 attached GPUs and lists 1")]
+
+
+def test_a_query_without_its_indentation_says_the_same() -> None:
+    flat = "\n".join(line.strip() for line in (HEAD.format(attached=1) + query_block(0, mig=MIG)).splitlines())
+    (whole,) = read(HEAD.format(attached=1) + query_block(0, mig=MIG)).accelerators
+    (device,) = read(flat).accelerators
+    assert device == whole
+
+
+def test_a_query_that_was_made_twice_is_of_the_same_gpus() -> None:
+    assert read(QUERY + QUERY).accelerators == read(QUERY).accelerators
+    assert told(read(QUERY + QUERY), "accelerators") == []
+
+
+def test_sections_that_were_asked_for_one_after_the_other_are_joined() -> None:
+    asked = ["    Product Name   : NVIDIA L4\n", "    FB Memory Usage\n        Total   : 23034 MiB\n"]
+    logs = [HEAD.format(attached=1) + f"GPU {ADDRESSES[0]}\n{section}\n" for section in asked]
+    (device,) = read("".join(logs)).accelerators
+    assert (device.id, device.model, device.memory_bytes) == ("nvidia:0", "NVIDIA L4", 23034 * MIB)
+
+
+@pytest.mark.parametrize("form", TEXTS)
+def test_carriage_returns_colours_and_prompts_change_nothing(form: str) -> None:
+    plain = read(TEXTS[form]).accelerators
+    assert read(TEXTS[form].replace("\n", "\r\n")).accelerators == plain
+    coloured = "\n".join(f"\x1b[1m{line}\x1b[0m" for line in TEXTS[form].splitlines())
+    assert read(coloured).accelerators == plain
+    assert (
+        read(f"[root@gpu-07 ~]# nvidia-smi …\n{TEXTS[form]}\n[root@gpu-07 ~]# uptime\n 10:00 up 3 days\n").accelerators
+        == plain
+    )
+
+
+@pytest.mark.parametrize("form", TEXTS)
+def test_no_argument_of_a_process_is_kept(form: str) -> None:
+    (recording,) = recordings(TEXTS[form])
+    assert "hunter2" not in str(recording.answers)
+    flat = "\n".join(line.strip() for line in TEXTS[form].splitlines())
+    assert "hunter2" not in str([one.answers for one in recordings(flat)])
+
+
+# --- -L, nvlink -s, c2c -s, topo -p2p --------------------------------------------------------------------------------
+def test_a_list_gives_numbers_names_uuids_and_mig_devices() -> None:
+    node = read(MIG_LIST)
+    (device,) = node.accelerators
+    assert (device.index, device.model, device.uuid, device.ray.type) == (0, NAME, UUIDS[0], "H100")
+    assert device.partitions == (Partition(MIG_UUIDS[0], "3g.40gb"), Partition(MIG_UUIDS[1], "2g.20gb"))
+    assert (device.state, device.memory_bytes, code(node)) == ("unknown", None, 0)
+
+
+def test_equal_uuids_of_a_redacted_list_are_several_gpus() -> None:
+    assert len(read(LIST.replace(UUIDS[1], UUIDS[0])).accelerators) == 2
+
+
+def test_active_nvlinks_are_counted_and_join_nobody() -> None:
+    node = read(NVLINK)
+    for device in node.accelerators:
+        assert (device.attributes["nvlink_active"], device.attributes["nvlink_inactive"]) == (2, 1)
+        assert device.attributes["nvlink_bytes_per_second_each"] == 26_562_000_000
+    assert links(node) == [(None, None)]
+
+
+@pytest.mark.parametrize(
+    ("message", "active", "reason"),
+    [
+        ("NVML: Unable to retrieve Nvlink information as all links are inActive", 0, None),
+        ("Device does not have or support Nvlink", 0, None),
+        ("Nvlink queries are not supported for Devices in MIG mode", None, "not-supported"),
+        ("NVML: Unable to retrieve NVLink information", None, "failed"),
+    ],
+)
+def test_messages_about_nvlink(message: str, active: int | None, reason: str | None) -> None:
+    node = read(f"GPU 0: {NAME} (UUID: {UUIDS[0]})\n{message}\n")
+    (device,) = node.accelerators
+    assert (device.attributes["nvlink"], device.attributes.get("nvlink_active")) == (message, active)
+    assert [one[0] for one in told(node, "nvidia:0.attributes.nvlink_active")] == ([reason] if reason else [])
+
+
+def test_links_without_the_line_of_their_gpu_are_the_only_gpu_s() -> None:
+    bare = "\t Link 0: 25 GB/s\n\t Link 1: 25 GB/s\n"
+    assert [device.attributes["nvlink_active"] for device in read(bare).accelerators] == [2]
+    (device,) = read(bare, MIG_LIST).accelerators
+    assert (device.model, device.attributes["nvlink_active"]) == (NAME, 2)
+
+
+def test_chip_to_chip_links() -> None:
+    (device,) = read(C2C).accelerators
+    assert device.attributes == {"c2c_active": 2, "c2c_inactive": 0, "c2c_bytes_per_second_each": 44_712_000_000}
+
+
+def test_peer_to_peer_words_are_attributes_of_their_row() -> None:
+    node = read(P2P)
+    assert [dict(device.attributes) for device in node.accelerators] == [{"p2p_gpu1": "OK"}, {"p2p_gpu0": "CNS"}]
+    assert links(node) == [(None, None)]
+    asked = read(f"$ nvidia-smi topo -p2p r\n{P2P}\n$ nvidia-smi topo -p2p w\n{P2P.replace('OK', 'NS')}")
+    assert dict(asked.accelerators[0].attributes) == {"p2p_read_gpu1": "OK", "p2p_write_gpu1": "NS"}
+
+
+def test_a_gpu_that_a_header_names_exists_without_its_row() -> None:
+    node = read(" \tGPU0\tGPU1\tGPU2\n GPU0\tX\tOK\tOK\n GPU1\tOK\n")
+    assert len(node.accelerators) == 3
+    assert "GPU1, GPU2 are missing or cut off" in told(node, "accelerators.p2p")[0][1]
+
+
+# --- --query-gpu ----------------------------------------------------------------------------------------------------
+def test_rows_with_their_header() -> None:
+    node = read(CSV)
+    first, second = node.accelerators
+    assert (first.id, first.model, first.uuid, first.serial) == ("nvidia:0", NAME, UUIDS[0], "1653123000000")
+    assert first.pci is not None
+    assert (first.pci.address, second.memory_bytes, second.state) == ("0000:18:00.0", 81559 * MIB, "ok")
+    assert [(one.name, one.version) for one in node.software] == [("nvidia", "570.133.20")]
+
+
+def test_a_unit_stands_in_the_header_or_in_the_cell() -> None:
+    assert read(CSV.replace(" MiB,", ",")).accelerators == read(CSV).accelerators
+
+
+def test_columns_without_a_header_are_known_as_far_as_they_leave_no_doubt() -> None:
+    node = read("".join(CSV.splitlines(keepends=True)[1:]))
+    for place, device in enumerate(node.accelerators):
+        assert (device.index, device.model, device.uuid) == (place, NAME, UUIDS[place])
+        assert (device.memory_bytes, device.serial, device.state) == (None, None, "unknown")
+    assert [one.version for one in node.software] == ["570.133.20"]
+
+
+def test_a_number_that_may_be_anything_is_no_index() -> None:
+    (device,) = read(f"0, {NAME}, 33\n").accelerators
+    assert (device.model, device.index) == (NAME, None)
+
+
+def test_names_alone_are_devices_and_join_those_of_another_text() -> None:
+    names = f"{NAME}\n{NAME}\n"
+    assert [device.id for device in read(names).accelerators] == ["nvidia@0", "nvidia@1"]
+    joined = read(names, TABLE)
+    assert [device.id for device in joined.accelerators] == ["nvidia:0", "nvidia:1"]
+
+
+def test_rows_that_repeat_are_one_device_and_only_a_contradiction_is_told() -> None:
+    again = read(CSV + "".join(CSV.splitlines(keepends=True)[1:]))
+    assert len(again.accelerators) == 2
+    assert told(again, "accelerators") == []
+    row = f"2, {NAME}, {UUIDS[0]}, {ADDRESSES[0]}, 1653123000000, 570.133.20, 81559 MiB, 71.27 W\n"
+    double = read(CSV + row)
+    assert [device.id for device in double.accelerators] == ["nvidia:0", "nvidia:1"]
+    assert told(double, "accelerators") == [
+        ("disagreement", "of 3 rows some have one address: GPU 0 and GPU 2 at 0000:18:00.0")
+    ]
+
+
+def test_a_count_that_the_rows_contradict_is_told() -> None:
+    node = read(f"count, name, index\n8, {NAME}, 0\n8, {NAME}, 1\n")
+    assert told(node, "accelerators") == [("disagreement", "nvidia-smi counts 8 GPUs and lists 2")]
+
+
+def test_rows_that_name_no_gpu_and_go_on_and_on_are_no_count() -> None:
+    node = read("name, power.draw [W]\n" + f"{NAME}, 71.27 W\n" * 500)
+    assert node.accelerators == ()
+    assert told(node, "accelerators") == [
+        ("not-asked", "500 rows name no GPU: they were asked time and again, and of how many is not told")
+    ]
+
+
+def test_rows_of_processes_are_no_gpus() -> None:
+    assert (
+        held(f"gpu_uuid, pid, process_name, used_gpu_memory [MiB]\n{UUIDS[0]}, 4711, python --token x, 5 MiB\n") == []
+    )
+
+
+def test_of_a_table_without_a_header_no_free_text_is_kept() -> None:
+    (recording,) = recordings(f"{UUIDS[0]}, 4711, python --token hunter2, 5 MiB\n")
+    assert "hunter2" not in str(recording.answers)
+    assert "5 MiB" in str(recording.answers)
+
+
+# --- the table ------------------------------------------------------------------------------------------------------
+def test_the_table_gives_numbers_addresses_memory_and_mig_devices() -> None:
+    node = read(TABLE)
+    first, second = node.accelerators
+    assert first.pci is not None
+    assert (first.index, first.model, first.pci.address, first.memory_bytes) == (0, NAME, "0000:18:00.0", 81559 * MIB)
+    assert (first.state, first.partitions, first.attributes) == ("ok", (), {"mig_mode": "Disabled"})
+    assert second.partitions == (Partition("mig:0", None, 40448 * MIB), Partition("mig:1", None, 20096 * MIB))
+    assert [(one.name, one.version) for one in node.software] == [("nvidia", "570.133.20"), ("cuda", "12.8")]
+
+
+OLD = """+-----------------------------------------------------------------------------+
+| NVIDIA-SMI 367.48                 Driver Version: 367.48                    |
+|-------------------------------+----------------------+----------------------+
+| GPU  Name            TCC/WDDM | Bus-Id        Disp.A | Volatile Uncorr. ECC |
+| Fan  Temp  Perf  Pwr:Usage/Cap|         Memory-Usage | GPU-Util  Compute M. |
+|===============================+======================+======================|
+|   0  Tesla K80           Off  | 0000:83:00.0     Off |                    0 |
+| N/A   37C    P8    26W / 149W |      2MiB / 11439MiB |      0%      Default |
++-------------------------------+----------------------+----------------------+
+|   1  GeForce GTX 108...  Off  | 0000:84:00.0     Off |                  N/A |
+|ERR!   ERR! ERR!    ERR! / ERR!|      2MiB / 11178MiB |    ERR!      Default |
++-------------------------------+----------------------+----------------------+
+"""
+
+
+def test_an_old_table_with_a_gpu_that_does_not_answer() -> None:
+    node = read(OLD)
+    first, second = node.accelerators
+    assert (first.model, first.state, first.memory_bytes) == ("Tesla K80", "ok", 11439 * MIB)
+    assert (second.model, second.state, second.memory_bytes) == ("GeForce GTX 108...", "unknown", 11178 * MIB)
+    assert told(node, "nvidia:1.state") == [("failed", "nvidia-smi says: ERR!")]
+    assert [one.version for one in node.software] == ["367.48"]
+    assert code(node) == 3
+
+
+def test_a_name_that_is_cut_gives_way_to_a_whole_one_and_names_no_type() -> None:
+    cut = TABLE.replace(NAME, "NVIDIA H100 80GB H...")
+    assert {(device.model, device.ray.type) for device in read(cut).accelerators} == {("NVIDIA H100 80GB H...", None)}
+    assert told(read(cut), "accelerators.ray.type")[0][0] == "not-asked"
+    assert {(device.model, device.ray.type) for device in read(cut, LIST).accelerators} == {(NAME, "H100")}
+
+
+def test_one_row_without_the_head_and_blanks_that_a_paste_lost() -> None:
+    row = "| 1 Tesla V100-SXM2-32GB Off | 00000002:00:00.0 Off | 0 |\n"
+    row += "| N/A 40C P0 ERR! / 300W | 0MiB / 32510MiB | 0% Default |\n"
+    node = read(row)
+    (device,) = node.accelerators
+    assert device.pci is not None
+    assert (device.index, device.model, device.pci.address) == (1, "Tesla V100-SXM2-32GB", "0002:00:00.0")
+    assert (device.memory_bytes, device.state) == (32510 * MIB, "ok")
+    assert told(node, "nvidia:1.attributes.power_draw") == [("failed", "nvidia-smi says: ERR! (power draw)")]
+
+
+def test_a_table_whose_memory_is_not_supported() -> None:
+    node = read(TABLE.replace("      1MiB /  81559MiB", "         Not Supported"))
+    assert {device.memory_bytes for device in node.accelerators} == {None}
+    assert told(node, "accelerators.memory_bytes") == [("not-supported", "nvidia-smi does not say")]
+
+
+def test_a_table_that_ends_in_a_row() -> None:
+    node = read(TABLE[: TABLE.index("| N/A   30C    P0             82W")])
+    assert told(node, "nvidia:1.memory_bytes") == [("failed", "nvidia-smi's output ends inside this device")]
+    assert code(node) == 3
+
+
+# --- what it says beside its output -----------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("line", "address", "index"),
+    [
+        ("Unable to determine the device handle for GPU 0000:2A:00.0: Unknown Error", "0000:2a:00.0", None),
+        ("Unable to determine the device handle for GPU0000:2A:00.0: Unknown Error", "0000:2a:00.0", None),
+        ("Unable to determine the device handle for GPU1: 0000:2A:00.0: Unknown Error", "0000:2a:00.0", 1),
+        ("Unable to determine the device handle for GPU 0000:2A:00.0: GPU is lost.  Reboot", "0000:2a:00.0", None),
+        ("Unable to determine the device handle for GPU1: Unknown Error", None, 1),
+    ],
+)
+def test_a_gpu_without_a_handle_is_lost(line: str, address: str | None, index: int | None) -> None:
+    node = read(line + "\n the system to recover this GPU\n")
+    (device,) = node.accelerators
+    assert (device.pci.address if device.pci else None, device.index, device.state) == (address, index, "lost")
+    assert told(node, f"{device.id}.model") == [("failed", f"nvidia-smi says: {line}")]
+    assert code(node) == 3
+
+
+def test_a_gpu_that_is_lost_stands_beside_those_that_answer() -> None:
+    rows = "".join(CSV.splitlines(keepends=True)[:2])
+    node = read(f"Unable to determine the device handle for GPU1: 0000:2A:00.0: Unknown Error\n{rows}")
+    assert [(device.id, device.state) for device in node.accelerators] == [("nvidia:0", "ok"), ("nvidia:1", "lost")]
+
+
+def test_a_handle_that_is_refused_loses_nobody() -> None:
+    node = read("Unable to determine the device handle for GPU 0000:2A:00.0: Insufficient Permissions\n")
+    assert [device.state for device in node.accelerators] == ["unknown"]
+    assert told(node, "nvidia@0000:2a:00.0.state")[0][0] == "not-permitted"
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure it runs.", "failed"),
+        ("Failed to initialize NVML: Driver/library version mismatch", "failed"),
+        ("Failed to initialize NVML: Insufficient Permissions", "not-permitted"),
+        ("No devices were found", "failed"),
+        ("NVIDIA-SMI couldn't find libnvidia-ml.so library in your system.", "not-installed"),
+        ("bash: nvidia-smi: command not found", "not-installed"),
+        ("Unable to determine the device handle for GPU 000:BA:80.0: Unknown Error", "failed"),
+    ],
+)
+def test_an_error_line_is_a_reading(line: str, reason: str) -> None:
+    node = read(f"$ nvidia-smi\n{line}\n")
+    assert node.accelerators == ()
+    assert told(node, "accelerators") == [(reason, f"nvidia-smi says: {line}")]
+    assert code(node) == 3
+
+
+def test_a_warning_below_the_table_degrades_the_gpu_that_it_names() -> None:
+    node = read(TABLE + "WARNING: infoROM is corrupted at gpu 0000:2A:00.0\n")
+    assert [device.state for device in node.accelerators] == ["ok", "degraded"]
+    assert told(node, "nvidia:1.attributes.inforom") == [
+        ("failed", "nvidia-smi says: WARNING: infoROM is corrupted at gpu 0000:2A:00.0")
+    ]
+
+
+# --- several of one machine ------------------------------------------------------------------------------------------
+def test_several_outputs_in_one_text_are_each_read() -> None:
+    ticket = (
+        f"$ nvidia-smi\n{TABLE}$ nvidia-smi -L\n{LIST}$ nvidia-smi nvlink -s\n{NVLINK}$ nvidia-smi topo -p2p r\n{P2P}"
+    )
+    assert held(ticket) == ["nvidia-smi -L", "nvidia-smi", "nvidia-smi nvlink -s", "nvidia-smi topo -p2p"]
+    first, second = read(ticket).accelerators
+    assert (first.uuid, first.memory_bytes, first.attributes["nvlink_active"]) == (UUIDS[0], 81559 * MIB, 2)
+    assert (second.uuid, second.attributes["p2p_read_gpu0"]) == (UUIDS[1], "CNS")
+
+
+def test_texts_of_one_machine_are_one_node_whatever_their_order() -> None:
+    texts = (QUERY, TABLE, LIST, NVLINK, P2P, CSV)
+    forward, backward = read(*texts), read(*reversed(texts))
+    assert len(forward.accelerators) == 2
+    assert [device.id for device in backward.accelerators] == ["nvidia:0", "nvidia:1"]
+    for a, b in zip(forward.accelerators, backward.accelerators, strict=True):
+        assert (a.model, a.uuid, a.memory_bytes, a.serial, a.attributes) == (
+            b.model,
+            b.uuid,
+            b.memory_bytes,
+            b.serial,
+            b.attributes,
+        )
+
+
+def test_a_query_and_a_list_tell_of_a_mig_device_what_each_knows() -> None:
+    (device,) = read(HEAD.format(attached=1) + query_block(0, mig=MIG), MIG_LIST).accelerators
+    assert device.partitions == (
+        Partition(MIG_UUIDS[0], "3g.40gb", 40448 * MIB),
+        Partition(MIG_UUIDS[1], "2g.20gb", 20096 * MIB),
+    )
