@@ -13,6 +13,9 @@ from raxl.sources.netdev import NetDevice
 
 _DATA_DIRECT = ("15b3", "2100")
 """ConnectX-8's second function for accelerator traffic: the same adapter, no second one."""
+_LISTS = ("lspci", "lspci-tree")
+_RDMA_MAKERS = ("15b3", "14e4", "1dd8", "8086", "1077", "1425", "1414", "19e5", "1ae0", "1d0f", "1f0f", "434e")
+"""Makers of Ethernet adapters some of which speak RDMA."""
 _STATES = ("ok", "degraded", "down", "unknown")
 
 
@@ -42,6 +45,22 @@ def join(
             if is_adapter(function) and function.address not in held
         ]
     return tuple(nics)
+
+
+def on_bus(functions: Mapping[str, PciFunction]) -> tuple[Nic, ...]:
+    """The adapters among the functions that lspci lists: it names no network devices, and whoever does is merged."""
+    listed = [function for function in functions.values() if function.evidence in _LISTS and is_adapter(function)]
+    return tuple(replace(_silent(function), kind=_kind(function)) for function in listed)
+
+
+def _kind(function: PciFunction) -> str | None:
+    """EFA by its ids, InfiniBand by its class, Ethernet where the maker's adapters have no RDMA; else not told."""
+    if function.vendor_id == "1d0f" and (function.device_id or "").startswith("efa"):
+        return "efa"
+    if (function.class_id or "").startswith(("0207", "0c06")):
+        return "infiniband"
+    plain = (function.class_id or "").startswith("0200") and function.vendor_id not in (None, *_RDMA_MAKERS)
+    return "ethernet" if plain else None
 
 
 def is_adapter(function: PciFunction) -> bool:
@@ -110,25 +129,17 @@ def _best(states: list[str]) -> str:
     return min(states, key=_STATES.index, default="unknown")
 
 
-def merged(nics: Sequence[Nic]) -> tuple[Nic, ...]:
-    """Adapters of several sources, those of one id together; the first source's values stand, later ones fill in."""
-    by_id: dict[str, Nic] = {}
-    for nic in nics:
-        known = by_id.get(nic.id)
-        by_id[nic.id] = nic if known is None else _filled(known, nic)
-    return tuple(by_id.values())
+def placed(nics: Sequence[Nic], functions: Mapping[str, PciFunction]) -> tuple[Nic, ...]:
+    """The adapters with what the bus knows of the functions that their sources name by address alone."""
+    return tuple(_placed(nic, functions.get(nic.pci.address) if nic.pci else None) for nic in nics)
 
 
-def _filled(known: Nic, other: Nic) -> Nic:
+def _placed(nic: Nic, function: PciFunction | None) -> Nic:
+    if function is None:
+        return nic
+    bare = nic.pci is not None and nic.pci.vendor_id is None
     return replace(
-        known,
-        netdev=known.netdev or other.netdev,
-        kind=known.kind or other.kind,
-        model=known.model or other.model,
-        pci=known.pci or other.pci,
-        numa_node=known.numa_node if known.numa_node is not None else other.numa_node,
-        state=known.state if known.state != "unknown" else other.state,
-        speed_bits_per_second=known.speed_bits_per_second or other.speed_bits_per_second,
-        ports=known.ports or other.ports,
-        evidence=tuple(dict.fromkeys((*known.evidence, *other.evidence))),
+        nic,
+        pci=function.identity if bare else nic.pci,
+        numa_node=nic.numa_node if nic.numa_node is not None else function.numa_node,
     )

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Mapping, NamedTuple, Sequence, TypeVar
 
 from raxl import __version__
-from raxl.collect import adapters, merge, refusals, unknown
+from raxl.collect import adapters, merge, merge_nics, refusals, unknown
 from raxl.host.record import Recording
 from raxl.host.replay import ReplayHost
 from raxl.intake import documents
@@ -46,7 +46,8 @@ def node(recording: Recording) -> Node:
     reports = [plugin.parse(plugin.ask(host), tuple(bus.functions.values())) for plugin in registry.accelerators()]
     report = _together([*reports, *(document.report for document in foreign)])
     devices = merge.merge(report.claims)
-    nics = adapters.merged([*_nics(host, bus), *(n for document in foreign for n in document.nics), *report.nics])
+    named = [*_nics(host, bus), *(nic for document in foreign for nic in document.nics), *report.nics]
+    nics = adapters.placed(merge_nics.merged([*named, *adapters.on_bus(bus.functions)]), bus.functions)
     result = _system(host, recording, foreign, bus)
     result = _with_devices(result, devices, nics, report, bus)
     result = replace(
@@ -86,10 +87,18 @@ def facts(recording: Recording) -> Facts:
 def _bus(host: ReplayHost, foreign: Sequence[Foreign]) -> _Bus:
     answers = pci.ask(host)
     nodes = numa.parse(numa.ask(host)) or next((d.numa_nodes for d in foreign if d.numa_nodes), ())
-    functions = {function.address: function for document in foreign for function in document.functions}
-    functions.update((function.address, function) for function in pci.parse(answers))
-    placed = {address: _placed(function, nodes, answers) for address, function in functions.items()}
+    placed = {address: _placed(one, nodes, answers) for address, one in _functions(answers, foreign).items()}
     return _Bus(answers, placed, nodes)
+
+
+def _functions(answers: pci.Answers, foreign: Sequence[Foreign]) -> dict[str, PciFunction]:
+    """Every function by address: the kernel's words first, then those of the documents in `merge.PLACE`'s order."""
+    documents = sorted(foreign, key=lambda document: merge.trust_in_place(document.form))
+    found: dict[str, PciFunction] = {}
+    for function in (*pci.parse(answers), *(one for document in documents for one in document.functions)):
+        known = found.get(function.address)
+        found[function.address] = known.filled(function) if known else function
+    return {address: pci.with_ceiling(function, found) for address, function in found.items()}
 
 
 def _placed(function: PciFunction, nodes: Sequence[NumaNode], answers: pci.Answers) -> PciFunction:

@@ -11,9 +11,19 @@ from raxl.model.identity import accelerator_id
 from raxl.model.problem import DISAGREEMENT, REASONS, Problem
 from raxl.model.report import Claim, Silence
 
-PLACE = ("sysfs", "hwloc-xml", "nccl-xml")
+PLACE = ("sysfs", "hwloc-xml", "lspci", "lspci-tree", "nccl-xml")
 """Where a device sits is believed from these first, in this order."""
-DEVICE = ("nvidia-smi -q -x", "/proc/driver/nvidia/gpus", "kfd", "sysfs", "hwloc-xml", "nccl-xml", "nvidia-smi topo -m")
+DEVICE = (
+    "nvidia-smi -q -x",
+    "/proc/driver/nvidia/gpus",
+    "kfd",
+    "sysfs",
+    "hwloc-xml",
+    "lspci",
+    "lspci-tree",
+    "nccl-xml",
+    "nvidia-smi topo -m",
+)
 """What a device is and how it does is believed from these, in this order; a source that is not named comes last."""
 _PLACED = frozenset({"address", "host_bridge", "numa_node", "vendor_id", "device_id", "subsystem_id", "link"})
 _COMPARED = ("uuid", "serial", "numa_node", "memory_numa_node", "device_id")
@@ -86,6 +96,11 @@ def _combined(group: list[Claim]) -> tuple[Claim, list[Claim]]:
     best["attributes"] = {key: value for claim in reversed(group) for key, value in claim.attributes.items()}
     best["link"] = _link([claim.link for claim in sorted(group, key=lambda c: _rank("link", c.evidence)) if claim.link])
     return Claim(**best), group
+
+
+def trust_in_place(evidence: str) -> int:
+    """The rank of a source in what it says of places, the most trusted first."""
+    return PLACE.index(evidence) if evidence in PLACE else len(PLACE)
 
 
 def _rank(field: str, evidence: str) -> int:
