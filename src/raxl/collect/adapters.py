@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Mapping, Sequence
 
 from raxl.model.component import PciFunction
-from raxl.model.nic import Nic, Port
+from raxl.model.nic import Nic, Port, best_state
 from raxl.sources import infiniband
 from raxl.sources.infiniband import RdmaDevice
 from raxl.sources.netdev import NetDevice
@@ -16,7 +16,6 @@ _DATA_DIRECT = ("15b3", "2100")
 _LISTS = ("lspci", "lspci-tree")
 _RDMA_MAKERS = ("15b3", "14e4", "1dd8", "8086", "1077", "1425", "1414", "19e5", "1ae0", "1d0f", "1f0f", "434e")
 """Makers of Ethernet adapters some of which speak RDMA."""
-_STATES = ("ok", "degraded", "down", "unknown")
 
 
 def join(
@@ -92,7 +91,7 @@ def _rdma(device: RdmaDevice, netdevs: list[NetDevice], function: PciFunction | 
         model=device.model,
         pci=function.identity if function else None,
         numa_node=function.numa_node if function else None,
-        state=_best([port.state for port in ports] or [netdev.state for netdev in netdevs]),
+        state=best_state([port.state for port in ports] or [netdev.state for netdev in netdevs]),
         speed_bits_per_second=max((port.speed_bits_per_second or 0 for port in ports), default=0) or None,
         ports=ports,
         evidence=("sysfs",),
@@ -122,11 +121,6 @@ def _silent(function: PciFunction) -> Nic:
         numa_node=function.numa_node,
         evidence=(function.evidence,),
     )
-
-
-def _best(states: list[str]) -> str:
-    """An adapter does as well as its best port: an unused second port is no fault."""
-    return min(states, key=_STATES.index, default="unknown")
 
 
 def placed(nics: Sequence[Nic], functions: Mapping[str, PciFunction]) -> tuple[Nic, ...]:

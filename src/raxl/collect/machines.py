@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Sequence
 
+from raxl.host import Answer
 from raxl.host.record import Recording
 from raxl.host.replay import ReplayHost
 from raxl.intake import documents
@@ -19,7 +20,7 @@ def together(recordings: Sequence[Recording], as_node: str | None = None) -> lis
     Two boots of one name stay apart: they may be two machines.
     """
     if as_node is not None:
-        whole = _one(recordings)
+        whole = _one(_of_one(recordings, as_node))
         whole.name = as_node
         return [whole]
     groups: list[list[Recording]] = []
@@ -59,10 +60,22 @@ def _same(boot: str | None, host: str | None, known_boot: str | None, known_host
     return host is not None and host == known_host
 
 
+def _of_one(recordings: Sequence[Recording], name: str) -> Sequence[Recording]:
+    """The recordings without those that one file holds of other hosts, where it holds one of this host too."""
+    hosts = [(recording.source, hostname(recording)) for recording in recordings]
+    own = {source for source, host in hosts if host == name}
+    return [one for one, (source, host) in zip(recordings, hosts, strict=True) if source not in own or host == name]
+
+
 def _one(group: Sequence[Recording]) -> Recording:
     """The recordings of one machine as one. A tree comes first: it reads what it is asked only then."""
     first, *others = sorted(group, key=lambda recording: not isinstance(recording, TreeRecording))
     for other in others:
+        for question, answer in other.answers.items():
+            known = first.answers.get(question)
+            if known is not None and question.kind == "document" and known.known and answer.known:
+                both = documents.together(question.subject, known.value, answer.value)
+                first.answers[question] = Answer(both) if both is not None else known
         first.absorb(other)
     if others:
         first.source = ", ".join(dict.fromkeys(recording.source for recording in group))

@@ -12,10 +12,30 @@ from raxl.model.problem import Problem
 TEXTS: dict[str, str] = {
     "lspci": "raxl.intake.lspci_list",
     "lspci-tree": "raxl.intake.lspci_tree",
+    "ibstat": "raxl.intake.ibstat",
+    "ibstatus": "raxl.intake.ibstatus",
+    "ibv_devinfo": "raxl.intake.ibv_devinfo",
+    "ibdev2netdev": "raxl.intake.ibdev2netdev",
+    "rdma-link": "raxl.intake.rdma_link",
+    "nicctl": "raxl.intake.nicctl",
+    "ibnetdiscover": "raxl.intake.ibnetdiscover",
 }
 """By form, the module that reads it: `recognises(text)` whether such an output is in it, `own(text)` that output alone,
 `parse(text)` what it says. Imported when there is a text to recognise or such a document to read."""
 _PARSERS = {"hwloc-xml": "raxl.intake.hwloc_xml", "nccl-xml": "raxl.intake.nccl_xml", **TEXTS}
+
+
+def machines(form: str, text: str) -> list[str]:
+    """The text by machine: a tool that shows a whole fabric tells of many."""
+    apart = getattr(import_module(TEXTS[form]), "machines", None) if form in TEXTS else None
+    return apart(text) if apart is not None else [text]
+
+
+def together(form: str, first: str, second: str) -> str | None:
+    """Two outputs of a tool on one machine as one text: `lspci -nn` beside `lspci -vvv`. None where they cannot be."""
+    if form not in TEXTS or first == second:
+        return None
+    return f"{first}\n{second}"
 
 
 def read(host: Host) -> tuple[list[Foreign], list[Problem]]:
