@@ -15,6 +15,8 @@ FORMS = {
     "hwloc-xml": "*.xml",
     "hwloc-sysfs": "*.tar.*",
     "kfd": "*.tar.gz",
+    "lspci": "*.txt",
+    "ib": "*.[ot][ux]t",
 }
 NONE = pytest.param(None, marks=pytest.mark.skip(reason="RAXL_CORPUS names no corpus"), id="no corpus")
 

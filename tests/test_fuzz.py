@@ -220,7 +220,7 @@ def tree_seed(name: str | Path) -> list[Entry]:
 
 
 def text_captures() -> list[Path]:
-    found = captures.of("nvidia-smi-topo", "nvidia-smi-xml", "nccl-topo-xml", "hwloc-xml")
+    found = captures.of("nvidia-smi-topo", "nvidia-smi-xml", "nccl-topo-xml", "hwloc-xml", "lspci", "ib")
     return [path for path in found if path.stat().st_size <= LARGEST_TEXT]
 
 

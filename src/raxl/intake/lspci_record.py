@@ -119,7 +119,7 @@ def _quoted(text: str) -> tuple[str, str]:
 
 
 def _first(pattern: re.Pattern[str], lines: list[str]) -> tuple[str, ...] | None:
-    found = next((match for line in lines if (match := pattern.match(line) or pattern.search(line))), None)
+    found = next((match for line in lines if (match := pattern.search(line))), None)
     return found.groups() if found else None
 
 
