@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from raxl.collect import assemble, inputs, machines, merge_nics
+from raxl.host.redact import Redactor
 from raxl.intake import documents, forms, ibdev2netdev, ibnetdiscover, ibstat, ibstatus, ibv_devinfo, nicctl, rdma_link
 from raxl.intake.foreign import Foreign
 from raxl.model.component import PciIdentity
@@ -353,6 +354,29 @@ def test_a_network_device_and_its_rdma_device_are_one_adapter() -> None:
     assert [nic.id for nic in merge_nics.merged([eth, second, placed])] == ["eth0", "eth1", "mlx5_0"]
     nameless = Nic("0000:19:00.0", model="ConnectX-7", pci=here, evidence=("c",))
     assert [(nic.id, nic.model) for nic in merge_nics.merged([nameless, eth])] == [("eth0", "ConnectX-7")]
+
+
+# --- identities -----------------------------------------------------------------------------------------------------
+def test_identities_are_redacted_and_the_adapters_stay() -> None:
+    """GUIDs, serials, hosts and switches are gone; what is said of the adapters is the same."""
+    text = IBSTAT.replace("0x0200000000000001", "0x0200aa0000c0ffe1")
+    fabric = FABRIC.replace("node-a", "gpu-r1-n7").replace("02000000000000", "0200aa0000c0ff")
+    for shown, gone in (
+        (text, ["c0ffe1"]),
+        (fabric, ["gpu-r1-n7", "leaf-1", "c0ff"]),
+        (NETDEV_V, ["MCX750500B"]),
+        (CARDS.replace('"id": "a"', '"id": "a", "serial_number": "FPL12345678"'), ["FPL12345678"]),
+    ):
+        recordings = machines.together(inputs._from_bytes(shown.encode(), "file0"))
+        kept = [Redactor(b"k" * 32).recording(recording) for recording in recordings]
+        told = "".join(str(answer.value) for recording in kept for answer in recording.answers.values())
+        assert told
+        assert not [word for word in gone if word in told]
+        before, after = (
+            sorted((nic.kind, nic.state, nic.speed_bits_per_second or 0) for one in found.nodes for nic in one.nics)
+            for found in (assemble.inventory(recordings), assemble.inventory(kept))
+        )
+        assert before == after
 
 
 # --- recognition and damage -----------------------------------------------------------------------------------------

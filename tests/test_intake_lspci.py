@@ -249,6 +249,14 @@ def test_a_part_of_a_list_does_not_tell_the_host_bridge() -> None:
     assert read(rooted + GPU)["0000:3b:00.0"].host_bridge == "pci0000:2f"
 
 
+def test_devices_of_two_numa_nodes_are_far_apart_without_a_tree() -> None:
+    """A part of a list tells the NUMA nodes: two of them share no host bridge, two devices of one may."""
+    words = "Display controller: Advanced Micro Devices, Inc. [AMD/ATI] Navi 31 [Radeon RX 7900 XT]"
+    amd = "{}:00.0 " + words + "\n\tNUMA node: {}\n"
+    found = node(amd.format("03", 0) + amd.format("43", 0) + amd.format("83", 1))
+    assert [link.link_class for link in found.links] == [None, "SYS", "SYS"]
+
+
 def test_bridges_that_name_each_other_end() -> None:
     loop = """\
 01:00.0 PCI bridge: Intel Corporation Device 0001

@@ -49,6 +49,15 @@ _PLACES = (
     ("hex", rf"name=\"(?:AMDUUID|XGMIHiveID)\"\s+value=\"(?:0x)?({_HEX}{{6,16}})\""),
     ("decimal", r"^(?:unique_id|hive_id) ([0-9]{6,20})$"),  # KFD
     ("user", r"[/\\](?:home|Users)[/\\]([A-Za-z][\w.-]{1,31})"),
+    ("serial", rf"\bGUID: 0x({_HEX}{{16}})\b"),  # ibstat
+    ("serial", rf"\"[SHR]-({_HEX}{{16}})\""),  # ibnetdiscover
+    ("serial", rf"guid=0x({_HEX}{{10,16}})\b"),
+    ("serial", rf"^\s*\[\d+\]\(({_HEX}{{10,16}})\)"),
+    ("host", r"# \"([\w.-]+) (?:[a-z]{2,8}\d|HCA-)[\w.-]*\""),
+    ("host", r"\"MF0;([\w.-]+):"),
+    ("serial", r"\(MT\d+ - ([\w-]{4,})\)"),  # ibdev2netdev -v
+    ("serial", r"\[SN\] Serial number: (\S{4,})"),  # lspci -vvv, of the vital product data
+    ("serial", r"\"serial_number\"\s{0,8}:\s{0,8}\"([^\"\s]{4,})\""),
     ("here", rf"\b(?:guid|host_hash)=\"(0x{_HEX}{{1,16}})\""),  # NCCL's XML
     ("here", r"\(([\w.-]+@[\w.-]+)\)"),  # who built the kernel, and where
     ("serial", rf"(?<![A-Za-z0-9])(?:en|ib|wl|ww|roce|iw|opa)x({_HEX}{{16}}|{_HEX}{{12}})(?![A-Za-z0-9])"),  # by MAC
