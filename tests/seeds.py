@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import tarfile
 
+import bus_texts
 from raxl.host import Answer, CommandOutput, Question
 from raxl.host.archive import Entry
 from raxl.host.record import Recording
@@ -162,6 +163,15 @@ TEXTS = {
     "nvidia-smi-topo": matrix(4),
     "hwloc-xml": HWLOC,
     "nccl-xml": NCCL,
+    "lspci": bus_texts.SWITCHED,
+    "lspci-tree": bus_texts.DRAWN,
+    "ibstat": bus_texts.IBSTAT,
+    "ibstatus": bus_texts.IBSTATUS,
+    "ibv_devinfo": bus_texts.DEVINFO,
+    "ibdev2netdev": bus_texts.NETDEV_V,
+    "rdma-link": bus_texts.RDMA,
+    "nicctl": bus_texts.CARDS,
+    "ibnetdiscover": bus_texts.FABRIC_OF_ONE,
 }
 """One document of each textual form."""
 

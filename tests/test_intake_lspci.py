@@ -6,48 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bus_texts import DRAWN, SWITCHED
 from raxl.collect import assemble, inputs, machines
 from raxl.intake import forms, lspci_list, lspci_tree
 from raxl.model.component import PciFunction, PciLink
 from raxl.model.node import Node
 from raxl.topology import pcie
-
-SWITCHED = """\
-00:00.0 Host bridge: Intel Corporation Device 09a2 (rev 20)
-15:00.0 System peripheral: Intel Corporation Device 09a2 (rev 20)
-\tNUMA node: 0
-\tCapabilities: [40] Express (v2) Root Complex Integrated Endpoint, MSI 00
-
-15:01.0 PCI bridge: Intel Corporation Device 352a (rev 04) (prog-if 00 [Normal decode])
-\tNUMA node: 0
-\tBus: primary=15, secondary=16, subordinate=1c, sec-latency=0
-\tCapabilities: [40] Express (v2) Root Port (Slot+), MSI 00
-\t\tLnkCap:\tPort #0, Speed 32GT/s, Width x16, ASPM not supported
-\t\tLnkSta:\tSpeed 32GT/s (ok), Width x16 (ok)
-
-16:00.0 PCI bridge: Broadcom / LSI PEX890xx PCIe Gen 5 Switch (rev b0) (prog-if 00 [Normal decode])
-\tBus: primary=16, secondary=17, subordinate=1c, sec-latency=0
-
-17:00.0 PCI bridge: Broadcom / LSI PEX890xx PCIe Gen 5 Switch (rev b0) (prog-if 00 [Normal decode])
-\tBus: primary=17, secondary=18, subordinate=18, sec-latency=0
-\t\tLnkCap:\tPort #1, Speed 16GT/s, Width x16, ASPM not supported
-
-17:01.0 PCI bridge: Broadcom / LSI PEX890xx PCIe Gen 5 Switch (rev b0) (prog-if 00 [Normal decode])
-\tBus: primary=17, secondary=19, subordinate=19, sec-latency=0
-
-18:00.0 3D controller: NVIDIA Corporation Device 2330 (rev a1)
-\tSubsystem: NVIDIA Corporation Device 16c1
-\tPhysical Slot: 4
-\tNUMA node: 0
-\t\tLnkCap:\tPort #0, Speed 32GT/s, Width x16, ASPM L1, Exit Latency L1 <4us
-\t\tLnkSta:\tSpeed 2.5GT/s (downgraded), Width x16 (ok)
-\tKernel driver in use: nvidia
-\tKernel modules: nvidiafb, nouveau, nvidia
-
-19:00.0 Ethernet controller: Mellanox Technologies MT2910 Family [ConnectX-7]
-\tNUMA node: 0
-\tKernel driver in use: mlx5_core
-"""
 
 
 def read(text: str) -> dict[str, PciFunction]:
@@ -291,18 +255,6 @@ def test_own_leaves_out_what_stands_around_it() -> None:
 
 
 # --- the drawing ----------------------------------------------------------------------------------------------------
-DRAWN = r"""
--+-[0000:80]-+-00.0  Intel Corporation Device 09a2
- |           \-01.0-[81-85]----00.0-[82-85]--+-00.0-[83]----00.0  NVIDIA Corporation GH100 [H100 SXM5 80GB]
- |                                           +-01.0-[84]--+-00.0  Mellanox Technologies MT2910 Family [ConnectX-7]
- |                                           |            \-00.1  Mellanox Technologies MT2910 Family [ConnectX-7]
- |                                           \-02.0-[85]--
- \-[0000:00]-+-00.0  Intel Corporation Device 09a2
-             +-01.0-[01]----00.0  NVIDIA Corporation Device 22a3
-             +-02.0-[02]--+-00.0  NVIDIA Corporation GA100 [A100 SXM4 80GB]
-             |            \-00.1  NVIDIA Corporation GA102 High Definition Audio Controller
-             \-1f.6  Intel Corporation Ethernet Connection (2) I219-LM
-"""
 
 
 def drawn(text: str) -> dict[str, PciFunction]:
