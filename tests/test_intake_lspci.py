@@ -184,7 +184,7 @@ def test_kinds_of_adapters() -> None:
 00:09.0 Infiniband controller: Mellanox Technologies MT2910 Family [ConnectX-7]
 00:0a.0 Infiniband controller [0207]: Mellanox Technologies CX8 Family [ConnectX-8 Data Direct] [15b3:2100]
 """
-    assert [nic.kind for nic in node(text).nics] == [None, "efa", "ethernet", None, "infiniband"]
+    assert [nic.kind for nic in node(text).nics] == ["ethernet", "efa", "ethernet", None, "infiniband"]
 
 
 # --- the way up -----------------------------------------------------------------------------------------------------
@@ -219,6 +219,12 @@ def test_devices_of_two_numa_nodes_are_far_apart_without_a_tree() -> None:
     amd = "{}:00.0 " + words + "\n\tNUMA node: {}\n"
     found = node(amd.format("03", 0) + amd.format("43", 0) + amd.format("83", 1))
     assert [link.link_class for link in found.links] == [None, "SYS", "SYS"]
+
+
+def test_what_a_hypervisor_emulates_makes_the_tree_virtual() -> None:
+    bridge = "00:00.0 Host bridge: Intel Corporation 440FX - 82441FX PMC [Natoma] (rev 02)\n"
+    port = "00:02.0 PCI bridge: Red Hat, Inc. QEMU PCIe Root port\n"
+    assert [node(text + GPU).path_trust for text in (bridge, port, "")] == ["virtual", "virtual", None]
 
 
 def test_bridges_that_name_each_other_end() -> None:

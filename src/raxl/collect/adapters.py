@@ -14,7 +14,7 @@ from raxl.sources.netdev import NetDevice
 _DATA_DIRECT = ("15b3", "2100")
 """ConnectX-8's second function for accelerator traffic: the same adapter, no second one."""
 _LISTS = ("lspci", "lspci-tree")
-_RDMA_MAKERS = ("15b3", "14e4", "1dd8", "8086", "1077", "1425", "1414", "19e5", "1ae0", "1d0f", "1f0f", "434e")
+_RDMA_MAKERS = ("15b3", "14e4", "1dd8", "8086", "1077", "1425", "1414", "19e5", "1ae0", "1f0f", "434e")
 """Makers of Ethernet adapters some of which speak RDMA."""
 
 
@@ -54,7 +54,9 @@ def on_bus(functions: Mapping[str, PciFunction]) -> tuple[Nic, ...]:
 
 def _kind(function: PciFunction) -> str | None:
     """EFA by its ids, InfiniBand by its class, Ethernet where the maker's adapters have no RDMA; else not told."""
-    if function.vendor_id == "1d0f" and (function.device_id or "").startswith("efa"):
+    if function.vendor_id == "1d0f" and (
+        (function.device_id or "").startswith("efa") or "EFA" in (function.name or "")
+    ):
         return "efa"
     if (function.class_id or "").startswith(("0207", "0c06")):
         return "infiniband"

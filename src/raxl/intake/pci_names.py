@@ -40,6 +40,7 @@ _VENDORS = {
     "microchip technology": "11f8",
     "microsoft corporation": "1414",
     "red hat, inc.": "1af4",
+    "red hat, inc. qemu": "1b36",
     "aspeed technology, inc.": "1a03",
     "furiosaai, inc.": "1ed2",
     "rebellions inc.": "1eff",
@@ -86,6 +87,8 @@ _AMD_NAMES = {
     "instinct mi350x": "75a0",
     "instinct mi355x": "75a3",
 }
+_INTEL_NAMES = {"natoma": "1237"}
+"""The host bridge that QEMU and Xen emulate."""
 _NVIDIA_NAMES = {name.lower(): device for device, name in reversed(nvidia_names.MODELS.items())}
 _IDS = re.compile(r"\[?\b([0-9a-f]{4}):([0-9a-f]{4})\b\]?", re.IGNORECASE)
 _DEVICE = re.compile(r"\bDevice ([0-9a-f]{4})$", re.IGNORECASE)
@@ -135,6 +138,8 @@ def _split(words: str) -> tuple[str | None, str]:
 def _device(vendor: str | None, name: str, model: str | None) -> str | None:
     if vendor == nvidia_names.VENDOR_ID:
         return _NVIDIA_NAMES.get((model or "").lower())
+    if vendor == "8086":
+        return _INTEL_NAMES.get((model or "").lower())
     if vendor == "1002":
         code = name.partition("[")[0].strip().lower()
         return _AMD_NAMES.get((model or "").lower()) or _AMD_NAMES.get(code)
