@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -327,6 +329,20 @@ def test_any_lines_are_read_or_passed_over(text: str) -> None:
         again = module.parse(module.own(text))[0]
         assert {one.address for one in again.functions} == {one.address for one in foreign.functions}
         assert all(problem.message for problem in problems)
+
+
+def test_a_list_of_many_functions_takes_no_longer_than_it_is_worth() -> None:
+    """Ten thousand virtual functions, all of one owner."""
+    owner = "00:00.0 Infiniband controller: Mellanox Technologies MT28908 Family [ConnectX-6]\n"
+    line = (
+        "{:02x}:{:02x}.{} Infiniband controller: Mellanox Technologies MT28908 Family [ConnectX-6 Virtual Function]\n"
+    )
+    places = [(bus, device, function) for bus in range(1, 41) for device in range(32) for function in range(8)]
+    start = time.process_time()
+    functions = read(owner + "".join(line.format(*place) for place in places))
+    assert time.process_time() - start < 10
+    assert len(functions) == 1 + len(places)
+    assert {function.physical_function for function in functions.values()} == {None, "0000:00:00.0"}
 
 
 def test_both_forms_are_recognised_in_one_text() -> None:

@@ -77,7 +77,7 @@ _MOST = (1 << 64) - 1
 _VOCABULARY_FILES = re.compile(r"/(os-release|cpuinfo|product_name|sys_vendor|hca_type|osrelease)$")
 _VOCABULARY = re.compile(
     r"name=\"(?:CPU|GPU)(?:Model|Vendor)\"\s+value=\"([^\"]*)\"|(?:type|name)=\"([^\"]*)\"|<product_[a-z]+>([^<]*)<"
-    r"|</?([\w:.-]+)|([\w:.-]+)=\""
+    r"|</?([\w:.-]{1,80})|([\w:.-]{1,80})=\""
 )
 """The words of an XML document's own language, and of the products that it names."""
 

@@ -31,7 +31,7 @@ def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:
     """The functions that the list names, with the way up as far as it tells."""
     records, doubles = _distinct([found for header, details in _groups(text) if (found := record(header, details))])
     placed = lspci_chains.placed(records)
-    functions = tuple(pci.with_ceiling(_with_owner(function, records), placed) for function in placed.values())
+    functions = tuple(pci.with_ceiling(function, placed) for function in _with_owners(placed, records))
     return Foreign(FORM, functions=functions), (*doubles, *_lost(functions), *_denied(records))
 
 
@@ -84,23 +84,19 @@ def _is_other(first: PciFunction, second: PciFunction) -> bool:
     return any(mine and other and mine != other for mine, other in pairs)
 
 
-def _with_owner(function: PciFunction, records: Mapping[str, Record]) -> PciFunction:
-    """A virtual function with the function that it belongs to: the nearest before it that has such.
+def _with_owners(placed: Mapping[str, PciFunction], records: Mapping[str, Record]) -> Iterator[PciFunction]:
+    """Each virtual function with the function that it belongs to: the nearest before it that has such.
 
     In a virtual machine the owner is not there, and the virtual function is the adapter.
     """
-    if not records[function.address].is_virtual:
-        return function
-    before = [
-        address
-        for address, one in records.items()
-        if not one.is_virtual
-        and one.function.vendor_id == function.vendor_id
-        and (one.function.class_id or "")[:2] == (function.class_id or "")[:2]
-        and address.rsplit(":", 2)[0] == function.address.rsplit(":", 2)[0]
-        and address < function.address
-    ]
-    return replace(function, physical_function=max(before)) if before else function
+    owners: dict[tuple[str, str | None, str], str] = {}
+    for address, function in placed.items():
+        kind = (address.rsplit(":", 2)[0], function.vendor_id, (function.class_id or "")[:2])
+        if records[address].is_virtual:
+            yield replace(function, physical_function=owners.get(kind))
+        else:
+            owners[kind] = address
+            yield function
 
 
 def _lost(functions: Sequence[PciFunction]) -> Iterator[Problem]:
