@@ -18,6 +18,8 @@ FORMS = {
     "kfd": "*.tar.gz",
     "amd-smi-json": "*.json",
     "amd-smi-text": "*.txt",
+    "lspci": "*.txt",
+    "ib": "*.[ot][ux]t",
 }
 NONE = pytest.param(None, marks=pytest.mark.skip(reason="RAXL_CORPUS names no corpus"), id="no corpus")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import tarfile
 
+import bus_texts
 import nvidia_smi_texts
 from raxl.host import Answer, CommandOutput, Question
 from raxl.host.archive import Entry
@@ -308,6 +309,15 @@ TEXTS = {
     "rocm-smi-json": ROCM_SMI_JSON,
     "rocm-smi-text": ROCM_SMI_TEXT,
     **nvidia_smi_texts.TEXTS,
+    "lspci": bus_texts.SWITCHED,
+    "lspci-tree": bus_texts.DRAWN,
+    "ibstat": bus_texts.IBSTAT,
+    "ibstatus": bus_texts.IBSTATUS,
+    "ibv_devinfo": bus_texts.DEVINFO,
+    "ibdev2netdev": bus_texts.NETDEV_V,
+    "rdma-link": bus_texts.RDMA,
+    "nicctl": bus_texts.CARDS,
+    "ibnetdiscover": bus_texts.FABRIC_OF_ONE,
 }
 """One document of each textual form."""
 

@@ -220,7 +220,7 @@ def tree_seed(name: str | Path) -> list[Entry]:
 
 
 def text_captures() -> list[Path]:
-    forms = ("nvidia-smi-topo", "nvidia-smi-text", "nvidia-smi-xml", "nccl-topo-xml", "hwloc-xml")
+    forms = ("nvidia-smi-topo", "nvidia-smi-text", "nvidia-smi-xml", "nccl-topo-xml", "hwloc-xml", "lspci", "ib")
     found = captures.of(*forms, "amd-smi-json", "amd-smi-text")
     return [path for path in found if path.stat().st_size <= LARGEST_TEXT]
 

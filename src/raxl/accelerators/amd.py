@@ -108,7 +108,7 @@ def _from_bus(function: PciFunction, answers: Answers) -> Claim:
     if function.driver is None and asked.reason == NOT_PRESENT:
         silence = Silence(NOT_INSTALLED, "no driver is bound to the device", "sysfs")
     if function.driver not in (None, "amdgpu"):
-        silence = Silence(NOT_APPLICABLE, f"the device is bound to {function.driver}, not to amdgpu", "sysfs")
+        silence = Silence(NOT_APPLICABLE, f"the device is bound to {function.driver}, not to amdgpu", function.evidence)
     unbound = silence.reason in (NOT_INSTALLED, NOT_APPLICABLE)
     by_id = amd_names.MODELS.get(function.device_id or "") or function.name
     memory = whole(text.get("mem_info_vram_total"), MOST_BYTES)
@@ -134,7 +134,7 @@ def _from_bus(function: PciFunction, answers: Answers) -> Claim:
         numa_node=function.numa_node,
         local_numa_nodes=function.local_numa_nodes,
         memory_bytes=memory or None,
-        state="ok" if function.driver == "amdgpu" and memory is not None else None,
+        state="lost" if function.is_lost else "ok" if function.driver == "amdgpu" and memory is not None else None,
         ray=RayView(resource="GPU", type=amd_names.RAY_TYPES.get(function.device_id or "")),
         visible_env=amd_names.VISIBLE,
         attributes=_attributes(function, text),
@@ -144,7 +144,7 @@ def _from_bus(function: PciFunction, answers: Answers) -> Claim:
 
 def _attributes(function: PciFunction, text: Mapping[str, str | None]) -> dict[str, str | int | float | bool | None]:
     named = {
-        "driver": function.driver,
+        **function.beside,
         "compute_partition": text.get("current_compute_partition"),
         "memory_partition": text.get("current_memory_partition"),
         "vbios": text.get("vbios_version"),
@@ -234,9 +234,10 @@ def _withheld(on_bus: Sequence[PciFunction], seen: Set[str]) -> list[LinkClaim]:
     able = [
         one.address
         for one in on_bus
-        if one.evidence == "sysfs" and one.driver in (None, "amdgpu") and one.device_id in amd_names.MODELS
+        if one.evidence in pci.BUS_ALONE and one.driver in (None, "amdgpu") and one.device_id in amd_names.MODELS
     ]
-    return [LinkClaim(a, b, None, None, evidence="sysfs") for a, b in combinations(able, 2) if not {a, b} <= seen]
+    evidence = on_bus[0].evidence if on_bus else ""
+    return [LinkClaim(a, b, None, None, evidence=evidence) for a, b in combinations(able, 2) if not {a, b} <= seen]
 
 
 def _unjoined(answers: kfd.Answers) -> tuple[Problem, ...]:

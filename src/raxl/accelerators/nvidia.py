@@ -257,17 +257,20 @@ def _withheld(on_bus: Sequence[PciFunction], seen: Set[str | None]) -> list[Link
     able = [
         one.address
         for one in on_bus
-        if one.evidence == "sysfs" and one.driver in _OWN_OR_NONE and nominal.may_have_nvlink(one.device_id)
+        if one.evidence in pci.BUS_ALONE and one.driver in _OWN_OR_NONE and nominal.may_have_nvlink(one.device_id)
     ]
-    return [LinkClaim(a, b, None, None, evidence="sysfs") for a, b in combinations(able, 2) if not {a, b} <= seen]
+    evidence = on_bus[0].evidence if on_bus else ""
+    return [LinkClaim(a, b, None, None, evidence=evidence) for a, b in combinations(able, 2) if not {a, b} <= seen]
 
 
 def _from_bus(function: PciFunction, silence: Silence | None) -> Claim:
     """`silence`: why the bus alone must do; None where `nvidia-smi` lists the device, and has its own reasons."""
-    model = nvidia_names.MODELS.get(function.device_id or "")
+    model = nvidia_names.MODELS.get(function.device_id or "") or function.name
     silent = dict.fromkeys((*_OF_DRIVER, *([] if model else ["model"])), silence) if silence else {}
     if function.driver not in _OWN_OR_NONE:
-        bound = Silence(NOT_APPLICABLE, f"the device is bound to {function.driver}, not to NVIDIA's driver", "sysfs")
+        bound = Silence(
+            NOT_APPLICABLE, f"the device is bound to {function.driver}, not to NVIDIA's driver", function.evidence
+        )
         silent = dict.fromkeys(silent, bound)
     if function.evidence == "sysfs" and function.numa_node is None:
         silent["numa_node"] = Silence(NOT_PRESENT, "the firmware names no NUMA node", "sysfs")
@@ -284,9 +287,10 @@ def _from_bus(function: PciFunction, silence: Silence | None) -> Claim:
         host_bridge=function.host_bridge,
         numa_node=function.numa_node,
         local_numa_nodes=function.local_numa_nodes,
+        state="lost" if function.is_lost else None,
         ray=RayView(resource="GPU"),
         visible_env=nvidia_names.VISIBLE,
-        attributes={"driver": function.driver} if function.driver else {},
+        attributes=function.beside,
         silent=silent,
     )
 

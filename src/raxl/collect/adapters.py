@@ -6,14 +6,16 @@ from dataclasses import replace
 from typing import Mapping, Sequence
 
 from raxl.model.component import PciFunction
-from raxl.model.nic import Nic, Port
+from raxl.model.nic import Nic, Port, best_state
 from raxl.sources import infiniband
 from raxl.sources.infiniband import RdmaDevice
 from raxl.sources.netdev import NetDevice
 
 _DATA_DIRECT = ("15b3", "2100")
 """ConnectX-8's second function for accelerator traffic: the same adapter, no second one."""
-_STATES = ("ok", "degraded", "down", "unknown")
+_LISTS = ("lspci", "lspci-tree")
+_RDMA_MAKERS = ("15b3", "14e4", "1dd8", "8086", "1077", "1425", "1414", "19e5", "1ae0", "1f0f", "434e")
+"""Makers of Ethernet adapters some of which speak RDMA."""
 
 
 def join(
@@ -42,6 +44,24 @@ def join(
             if is_adapter(function) and function.address not in held
         ]
     return tuple(nics)
+
+
+def on_bus(functions: Mapping[str, PciFunction]) -> tuple[Nic, ...]:
+    """The adapters among the functions that lspci lists: it names no network devices, and whoever does is merged."""
+    listed = [function for function in functions.values() if function.evidence in _LISTS and is_adapter(function)]
+    return tuple(replace(_silent(function), kind=_kind(function)) for function in listed)
+
+
+def _kind(function: PciFunction) -> str | None:
+    """EFA by its ids, InfiniBand by its class, Ethernet where the maker's adapters have no RDMA; else not told."""
+    if function.vendor_id == "1d0f" and (
+        (function.device_id or "").startswith("efa") or "EFA" in (function.name or "")
+    ):
+        return "efa"
+    if (function.class_id or "").startswith(("0207", "0c06")):
+        return "infiniband"
+    plain = (function.class_id or "").startswith("0200") and function.vendor_id not in (None, *_RDMA_MAKERS)
+    return "ethernet" if plain else None
 
 
 def is_adapter(function: PciFunction) -> bool:
@@ -73,7 +93,7 @@ def _rdma(device: RdmaDevice, netdevs: list[NetDevice], function: PciFunction | 
         model=device.model,
         pci=function.identity if function else None,
         numa_node=function.numa_node if function else None,
-        state=_best([port.state for port in ports] or [netdev.state for netdev in netdevs]),
+        state=best_state([port.state for port in ports] or [netdev.state for netdev in netdevs]),
         speed_bits_per_second=max((port.speed_bits_per_second or 0 for port in ports), default=0) or None,
         ports=ports,
         evidence=("sysfs",),
@@ -105,30 +125,17 @@ def _silent(function: PciFunction) -> Nic:
     )
 
 
-def _best(states: list[str]) -> str:
-    """An adapter does as well as its best port: an unused second port is no fault."""
-    return min(states, key=_STATES.index, default="unknown")
+def placed(nics: Sequence[Nic], functions: Mapping[str, PciFunction]) -> tuple[Nic, ...]:
+    """The adapters with what the bus knows of the functions that their sources name by address alone."""
+    return tuple(_placed(nic, functions.get(nic.pci.address) if nic.pci else None) for nic in nics)
 
 
-def merged(nics: Sequence[Nic]) -> tuple[Nic, ...]:
-    """Adapters of several sources, those of one id together; the first source's values stand, later ones fill in."""
-    by_id: dict[str, Nic] = {}
-    for nic in nics:
-        known = by_id.get(nic.id)
-        by_id[nic.id] = nic if known is None else _filled(known, nic)
-    return tuple(by_id.values())
-
-
-def _filled(known: Nic, other: Nic) -> Nic:
+def _placed(nic: Nic, function: PciFunction | None) -> Nic:
+    if function is None:
+        return nic
+    bare = nic.pci is not None and nic.pci.vendor_id is None
     return replace(
-        known,
-        netdev=known.netdev or other.netdev,
-        kind=known.kind or other.kind,
-        model=known.model or other.model,
-        pci=known.pci or other.pci,
-        numa_node=known.numa_node if known.numa_node is not None else other.numa_node,
-        state=known.state if known.state != "unknown" else other.state,
-        speed_bits_per_second=known.speed_bits_per_second or other.speed_bits_per_second,
-        ports=known.ports or other.ports,
-        evidence=tuple(dict.fromkeys((*known.evidence, *other.evidence))),
+        nic,
+        pci=function.identity if bare else nic.pci,
+        numa_node=nic.numa_node if nic.numa_node is not None else function.numa_node,
     )

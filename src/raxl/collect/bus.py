@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Mapping, NamedTuple, Sequence
 
+from raxl.collect import merge
 from raxl.host.replay import ReplayHost
 from raxl.intake.foreign import Foreign
 from raxl.model.component import PciFunction
@@ -24,10 +25,18 @@ def bus_of(host: ReplayHost, foreign: Sequence[Foreign]) -> Bus:
     """The bus that the kernel lists, filled from documents."""
     answers = pci.ask(host)
     nodes = numa.parse(numa.ask(host)) or next((d.numa_nodes for d in foreign if d.numa_nodes), ())
-    functions = {function.address: function for document in foreign for function in document.functions}
-    functions.update((function.address, function) for function in pci.parse(answers))
-    placed = {address: _placed(function, nodes, answers) for address, function in functions.items()}
+    placed = {address: _placed(one, nodes, answers) for address, one in _functions(answers, foreign).items()}
     return Bus(answers, placed, nodes)
+
+
+def _functions(answers: pci.Answers, foreign: Sequence[Foreign]) -> dict[str, PciFunction]:
+    """Every function by address: the kernel's words first, then those of the documents in `merge.PLACE`'s order."""
+    documents = sorted(foreign, key=lambda document: merge.trust_in_place(document.form))
+    found: dict[str, PciFunction] = {}
+    for function in (*pci.parse(answers), *(one for document in documents for one in document.functions)):
+        known = found.get(function.address)
+        found[function.address] = known.filled(function) if known else function
+    return {address: pci.with_ceiling(function, found) for address, function in found.items()}
 
 
 def _placed(function: PciFunction, nodes: Sequence[NumaNode], answers: pci.Answers) -> PciFunction:

@@ -11,7 +11,7 @@ from raxl.collect import clock, machines
 from raxl.errors import CannotStart, TooLarge, UnknownForm, UnreadableInput
 from raxl.host import Answer, CommandOutput, Question, allowed, archive, snapshot
 from raxl.host.record import Recording
-from raxl.intake import forms, tree
+from raxl.intake import documents, forms, tree
 
 LARGEST_TEXT = 256 << 20
 STANDARD_INPUT = "-"
@@ -87,10 +87,14 @@ def _from_bytes(content: bytes, path: str) -> list[Recording]:
     held = forms.recognise(text)
     if not held:
         raise UnknownForm(f"{path}: not a form that is known", f"known: {forms.KNOWN}")
-    recording = _empty(path)
+    recordings = [_empty(path)]
     for question, own in held:
-        recording.answers[question] = _answer(question, allowed.command_output(own))
-    return [recording]
+        text, *others = documents.machines(question.subject, allowed.command_output(own))
+        recordings[0].answers[question] = _answer(question, text)
+        for other in others:
+            recordings.append(_empty(path))
+            recordings[-1].answers[question] = _answer(question, other)
+    return recordings
 
 
 def _answer(question: Question, text: str) -> Answer:

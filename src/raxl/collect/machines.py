@@ -20,7 +20,7 @@ def together(recordings: Sequence[Recording], as_node: str | None = None) -> lis
     Two boots of one name stay apart: they may be two machines.
     """
     if as_node is not None:
-        whole = _one(recordings)
+        whole = _one(_of_one(recordings, as_node))
         whole.name = as_node
         return [whole]
     groups: list[list[Recording]] = []
@@ -58,6 +58,13 @@ def _same(boot: str | None, host: str | None, known_boot: str | None, known_host
     if boot is not None and known_boot is not None:
         return boot == known_boot
     return host is not None and host == known_host
+
+
+def _of_one(recordings: Sequence[Recording], name: str) -> Sequence[Recording]:
+    """The recordings without those that one file holds of other hosts, where it holds one of this host too."""
+    hosts = [(recording.source, hostname(recording)) for recording in recordings]
+    own = {source for source, host in hosts if host == name}
+    return [one for one, (source, host) in zip(recordings, hosts, strict=True) if source not in own or host == name]
 
 
 def _one(group: Sequence[Recording]) -> Recording:

@@ -13,7 +13,7 @@ from raxl.model.report import Claim, Silence
 
 _AMD = ("amd-smi --json", "amd-smi", "rocm-smi --json", "rocm-smi")
 """AMD's tools, the newer one and its untruncated form first."""
-PLACE = ("sysfs", "hwloc-xml", "nccl-xml", *_AMD)
+PLACE = ("sysfs", "hwloc-xml", "lspci", "lspci-tree", "nccl-xml", *_AMD)
 """Where a device sits is believed from these first, in this order."""
 DEVICE = (
     "nvml",
@@ -27,6 +27,8 @@ DEVICE = (
     "sysfs",
     *_AMD,
     "hwloc-xml",
+    "lspci",
+    "lspci-tree",
     "nccl-xml",
     "nvidia-smi",
     "nvidia-smi topo -m",
@@ -150,6 +152,11 @@ def _filled(known: Partition, other: Partition) -> Partition:
 def _ranked(field: str, group: Sequence[Claim]) -> list[Claim]:
     """The claims, the one that is believed first."""
     return sorted(group, key=lambda claim: _rank(field, claim.evidence))
+
+
+def trust_in_place(evidence: str) -> int:
+    """The rank of a source in what it says of places, the most trusted first."""
+    return PLACE.index(evidence) if evidence in PLACE else len(PLACE)
 
 
 def _rank(field: str, evidence: str) -> int:

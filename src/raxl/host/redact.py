@@ -57,6 +57,15 @@ _PLACES = (
     ("serial", r"(?i:serial number|product_serial|fru_id)\"?[ \t]*:[ \t]*\"?([A-Za-z0-9-]{4,})"),  # amd-smi, rocm-smi
     ("decimal", r"^(?:unique_id|hive_id) ([0-9]{6,20})$"),  # KFD
     ("user", r"[/\\](?:home|Users)[/\\]([A-Za-z][\w.-]{1,31})"),
+    ("serial", rf"\bGUID: 0x({_HEX}{{16}})\b"),  # ibstat
+    ("serial", rf"\"[SHR]-({_HEX}{{16}})\""),  # ibnetdiscover
+    ("serial", rf"guid=0x({_HEX}{{10,16}})\b"),
+    ("serial", rf"^\s*\[\d+\]\(({_HEX}{{10,16}})\)"),
+    ("host", r"# \"([\w.-]+) (?:[a-z]{2,8}\d|HCA-)[\w.-]*\""),
+    ("host", r"\"MF0;([\w.-]+):"),
+    ("serial", r"\(MT\d+ - ([\w-]{4,})\)"),  # ibdev2netdev -v
+    ("serial", r"\[SN\] Serial number: (\S{4,})"),  # lspci -vvv, of the vital product data
+    ("serial", r"\"serial_number\"\s{0,8}:\s{0,8}\"([^\"\s]{4,})\""),
     ("here", rf"\b(?:guid|host_hash)=\"(0x{_HEX}{{1,16}})\""),  # NCCL's XML
     ("here", r"\(([\w.-]+@[\w.-]+)\)"),  # who built the kernel, and where
     ("serial", rf"(?<![A-Za-z0-9])(?:en|ib|wl|ww|roce|iw|opa)x({_HEX}{{16}}|{_HEX}{{12}})(?![A-Za-z0-9])"),  # by MAC
@@ -78,7 +87,7 @@ _MOST = (1 << 64) - 1
 _VOCABULARY_FILES = re.compile(r"/(os-release|cpuinfo|product_name|sys_vendor|hca_type|osrelease)$")
 _VOCABULARY = re.compile(
     r"name=\"(?:CPU|GPU)(?:Model|Vendor)\"\s+value=\"([^\"]*)\"|(?:type|name)=\"([^\"]*)\"|<product_[a-z]+>([^<]*)<"
-    r"|</?([\w:.-]+)|([\w:.-]+)=\""
+    r"|</?([\w:.-]{1,80})|([\w:.-]{1,80})=\""
 )
 """The words of an XML document's own language, and of the products that it names."""
 

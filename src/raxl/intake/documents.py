@@ -22,10 +22,25 @@ TEXTS: dict[str, str] = {
     "nvidia-smi c2c -s": "raxl.intake.nvidia_smi_c2c",
     "nvidia-smi topo -p2p": "raxl.intake.nvidia_smi_p2p",
     "nvidia-smi message": "raxl.intake.nvidia_smi_messages",
+    "lspci": "raxl.intake.lspci_list",
+    "lspci-tree": "raxl.intake.lspci_tree",
+    "ibstat": "raxl.intake.ibstat",
+    "ibstatus": "raxl.intake.ibstatus",
+    "ibv_devinfo": "raxl.intake.ibv_devinfo",
+    "ibdev2netdev": "raxl.intake.ibdev2netdev",
+    "rdma-link": "raxl.intake.rdma_link",
+    "nicctl": "raxl.intake.nicctl",
+    "ibnetdiscover": "raxl.intake.ibnetdiscover",
 }
 """By form, the module that reads it: `recognises(text)` whether such an output is in it, `own(text)` that output alone,
 `parse(text)` what it says. Imported when there is a text to recognise or such a document to read."""
 _PARSERS = {"hwloc-xml": "raxl.intake.hwloc_xml", "nccl-xml": "raxl.intake.nccl_xml", **TEXTS}
+
+
+def machines(form: str, text: str) -> list[str]:
+    """The text by machine: a tool that shows a whole fabric tells of many."""
+    apart = getattr(import_module(TEXTS[form]), "machines", None) if form in TEXTS else None
+    return apart(text) if apart is not None else [text]
 
 
 def read(host: Host) -> tuple[list[Foreign], list[Problem]]:

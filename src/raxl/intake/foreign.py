@@ -14,7 +14,7 @@ class Foreign(NamedTuple):
     """A machine as a topology document describes it. What the document cannot say is left at its default."""
 
     form: str
-    """`hwloc-xml` or `nccl-xml`, as evidence."""
+    """`hwloc-xml`, `nccl-xml`, `lspci` …, as evidence."""
     functions: tuple[PciFunction, ...] = ()
     """The PCI tree. Its chains are made so that `raxl.topology.pcie` gives the classes that the document means."""
     os: OperatingSystem = OperatingSystem()

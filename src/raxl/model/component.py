@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -53,12 +53,33 @@ class PciFunction:
     """On an SR-IOV virtual function: the address of the function that it belongs to."""
     name: str | None = None
     """Vendor's and device's name where the source carries them."""
+    slot: str | None = None
+    """The physical slot as firmware numbers it."""
+    is_lost: bool = False
+    """Whether the kernel knows it and nothing answers at its address any more."""
     evidence: str = "sysfs"
 
     @property
     def is_bridge(self) -> bool:
         """Whether this function forwards to a bus below it (class 0604)."""
         return (self.class_id or "").startswith("0604")
+
+    def filled(self, other: PciFunction) -> PciFunction:
+        """This function with what it lacks taken from another source's reading of it; a way up is taken whole."""
+        missing = {
+            name: getattr(other, name)
+            for name, value in vars(self).items()
+            if value in (None, ()) and name not in ("host_bridge", "chain")
+        }
+        if self.host_bridge is None and not self.chain:
+            missing.update(host_bridge=other.host_bridge, chain=other.chain)
+        return replace(self, **missing, is_lost=self.is_lost or other.is_lost)
+
+    @property
+    def beside(self) -> dict[str, str | int | float | bool | None]:
+        """What an accelerator's attributes tell of its function: driver and physical slot, where they are known."""
+        told = {"driver": self.driver, "physical_slot": self.slot}
+        return {name: value for name, value in told.items() if value is not None}
 
     @property
     def identity(self) -> PciIdentity:

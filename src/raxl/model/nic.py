@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Sequence
 
 from raxl.model.component import PciIdentity
+
+_STATES = ("ok", "degraded", "down", "unknown")
 
 
 @dataclass(frozen=True)
@@ -39,3 +42,8 @@ class Nic:
     """Of its fastest port, one direction."""
     ports: tuple[Port, ...] = ()
     evidence: tuple[str, ...] = ()
+
+
+def best_state(states: Sequence[str]) -> str:
+    """An adapter does as well as its best port: an unused second port is no fault."""
+    return min(states, key=_STATES.index, default="unknown")

@@ -61,12 +61,14 @@ class Cells:
     def kind_and_speed(self, nic: Nic) -> Span:
         """`400 Gb/s IB`."""
         kind, speed = self.kind(nic), self.speed(nic)
-        if speed[0] in (kind[0], INAPPLICABLE):
+        if speed[0] in (kind[0], INAPPLICABLE) or (nic.kind is None and speed[0] == UNKNOWN):
             return kind
         return f"{speed[0]} {kind[0]}", ""
 
     def kind(self, nic: Nic) -> Span:
-        """`IB`."""
+        """`IB`; the model's name where no kind is known."""
+        if nic.kind is None and nic.model is not None:
+            return clean(nic.model), ""
         return self._cell(nic.kind and _NIC_KINDS.get(nic.kind, nic.kind), nic.id, "kind")
 
     def speed(self, nic: Nic) -> Span:

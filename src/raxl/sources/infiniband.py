@@ -92,19 +92,23 @@ def _device(name: str, files: Mapping[str, Answer], ports: Mapping[int, Mapping[
 def _port(number: int, files: Mapping[str, Answer]) -> RdmaPort:
     return RdmaPort(
         number=number,
-        state=_state(stripped(files["state"]), stripped(files["phys_state"])),
+        state=state_of((stripped(files["state"]) or "").partition(":")[2], stripped(files["phys_state"])),
         speed_bits_per_second=speed_of_rate(stripped(files["rate"])),
         link_layer=stripped(files["link_layer"]),
         netdev=stripped(files["netdev"]),
     )
 
 
-def _state(state: str | None, physical: str | None) -> str:
-    """`4: ACTIVE` is ok; `1: DOWN` is down; on the way up (INIT, ARMED) or active without a link is degraded."""
-    word = (state or "").partition(":")[2].strip().upper()
-    if word == "ACTIVE":
-        return "degraded" if "LinkErrorRecovery" in (physical or "") else "ok"
-    return {"DOWN": "down", "INIT": "degraded", "ARMED": "degraded"}.get(word, "unknown")
+def state_of(word: str | None, physical: str | None) -> str:
+    """`ACTIVE` is ok, `DOWN` is down; on the way up (`INIT`, `ARMED`) or active without a link is degraded.
+
+    ibstat writes `Initializing`, libibverbs `PORT_ACTIVE (4)`, iproute2 `LINK_ERROR_RECOVERY`.
+    """
+    name = (word or "").strip().upper().removeprefix("PORT_").split(" ")[0]
+    if name in ("ACTIVE", "ACTIVE_DEFER"):
+        broken = "linkerrorrecovery" in (physical or "").lower().replace("_", "")
+        return "degraded" if broken or name == "ACTIVE_DEFER" else "ok"
+    return {"DOWN": "down", "INIT": "degraded", "INITIALIZING": "degraded", "ARMED": "degraded"}.get(name, "unknown")
 
 
 def speed_of_rate(rate: str | None) -> int | None:

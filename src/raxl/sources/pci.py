@@ -20,6 +20,8 @@ _LINK = ("current_link_speed", "current_link_width", "max_link_speed", "max_link
 _FULL = ("subsystem_vendor", "subsystem_device", "numa_node", "local_cpulist", *_LINK)
 _DETAILED = re.compile(r"0x(02|03|12|0604|0680|0c06)")
 """Classes that are asked in full: network, display, processing accelerator, PCI bridge, NVSwitch, InfiniBand."""
+BUS_ALONE = ("sysfs", "lspci", "lspci-tree")
+"""Evidence of sources that show the bus, and say nothing of scale-up links."""
 _HOST_BRIDGE = re.compile(r"pci[0-9a-f]{4,8}:[0-9a-f]{2}")
 _NO_WIDTH = (0, 63, 255)
 _Number = TypeVar("_Number", int, float)
@@ -54,7 +56,7 @@ def parse(answers: Answers) -> tuple[PciFunction, ...]:
         address = pci_address(name)
         if address is not None:
             found[address] = _function(address, files)
-    return tuple(_with_ceiling(function, found) for _, function in sorted(found.items()))
+    return tuple(with_ceiling(function, found) for _, function in sorted(found.items()))
 
 
 def _function(address: str, files: Mapping[str, Answer]) -> PciFunction:
@@ -95,7 +97,7 @@ def position(path: str) -> tuple[str | None, tuple[str, ...]]:
     return elements[bridges[-1]], tuple(address for address in chain if address)
 
 
-def _with_ceiling(function: PciFunction, functions: Mapping[str, PciFunction]) -> PciFunction:
+def with_ceiling(function: PciFunction, functions: Mapping[str, PciFunction]) -> PciFunction:
     """The function with its link's maximum lowered to what the port above it can do."""
     parent = functions.get(function.chain[-1]) if function.chain else None
     if function.link is None or parent is None or parent.link is None or function.is_bridge:

@@ -11,17 +11,18 @@ def path_class(a: PciFunction, b: PciFunction, numa_nodes: int) -> str | None:
     `numa_nodes` is how many nodes the machine has: with one, two host bridges are always in the same.
 
     Below one host bridge the bridges tell: none in common is PHB; else the bridges between the last common one and
-    each device count, and one (the switch's downstream port) is PIX.
+    each device count, and one (the switch's downstream port) is PIX. Devices of two NUMA nodes share no host bridge,
+    known or not.
     """
     if a.host_bridge is not None and a.host_bridge == b.host_bridge:
         return _below_one_host_bridge(a, b)
+    if a.numa_node is not None and b.numa_node is not None and a.numa_node != b.numa_node:
+        return "SYS"
     if a.host_bridge is None or b.host_bridge is None:
         return None
     if numa_nodes == 1:
         return "NODE"
-    if a.numa_node is None or b.numa_node is None:
-        return None
-    return "NODE" if a.numa_node == b.numa_node else "SYS"
+    return "NODE" if a.numa_node is not None and b.numa_node is not None else None
 
 
 def _below_one_host_bridge(a: PciFunction, b: PciFunction) -> str:

@@ -1,0 +1,77 @@
+"""Several sources, one adapter: which of them mean the same one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Sequence
+
+from raxl.model.nic import Nic
+
+
+def merged(nics: Sequence[Nic]) -> tuple[Nic, ...]:
+    """Adapters of several sources, those of one adapter together; the first source's values stand, later ones fill in.
+
+    The id tells them; else the network device of an RDMA device that another source knows as a network device alone;
+    else the PCI address, where one of the two has no other name.
+    """
+    by_id: dict[str, Nic] = {}
+    for nic in nics:
+        known = by_id.get(nic.id)
+        by_id[nic.id] = nic if known is None else _filled(known, nic)
+    _fold_netdevs(by_id)
+    _fold_nameless(by_id)
+    return tuple(by_id.values())
+
+
+def _fold_netdevs(by_id: dict[str, Nic]) -> None:
+    """Network devices that another source names beside an RDMA device: by name, or as the only two at one address."""
+    rdma = [nic for nic in by_id.values() if nic.id != nic.netdev and not _is_nameless(nic)]
+    owners = {name: nic.id for nic in rdma for name in (nic.netdev, *(port.netdev for port in nic.ports)) if name}
+    free: dict[str, list[str]] = {}
+    for nic in rdma:
+        if nic.pci and nic.netdev is None:
+            free.setdefault(nic.pci.address, []).append(nic.id)
+    alone: dict[str, list[Nic]] = {}
+    for nic in by_id.values():
+        if nic.id == nic.netdev and nic.pci:
+            alone.setdefault(nic.pci.address, []).append(nic)
+    for nic in [nic for nic in by_id.values() if nic.id == nic.netdev]:
+        owner = owners.get(nic.id)
+        beside = free.get(nic.pci.address, []) if nic.pci else []
+        if owner is None and nic.pci and len(beside) == 1 and len(alone[nic.pci.address]) == 1:
+            owner = beside[0] if not set(by_id[beside[0]].evidence) & set(nic.evidence) else None
+        if owner is not None:
+            by_id[owner] = _filled(by_id[owner], nic)
+            del by_id[nic.id]
+
+
+def _fold_nameless(by_id: dict[str, Nic]) -> None:
+    """Adapters known as PCI functions alone, into those of a name at the same address."""
+    named: dict[str, list[str]] = {}
+    for nic in by_id.values():
+        if nic.pci and not _is_nameless(nic):
+            named.setdefault(nic.pci.address, []).append(nic.id)
+    for nic in [nic for nic in by_id.values() if _is_nameless(nic) and nic.id in named]:
+        for owner in named[nic.id]:
+            by_id[owner] = _filled(by_id[owner], nic)
+        del by_id[nic.id]
+
+
+def _is_nameless(nic: Nic) -> bool:
+    return nic.pci is not None and nic.id == nic.pci.address
+
+
+def _filled(known: Nic, other: Nic) -> Nic:
+    """The adapter with what it lacks; `rdma` is what a source calls a kind that it does not know."""
+    return replace(
+        known,
+        netdev=known.netdev or other.netdev,
+        kind=known.kind if known.kind not in (None, "rdma") else other.kind or known.kind,
+        model=known.model or other.model,
+        pci=known.pci or other.pci,
+        numa_node=known.numa_node if known.numa_node is not None else other.numa_node,
+        state=known.state if known.state != "unknown" else other.state,
+        speed_bits_per_second=known.speed_bits_per_second or other.speed_bits_per_second,
+        ports=known.ports or other.ports,
+        evidence=tuple(dict.fromkeys((*known.evidence, *other.evidence))),
+    )
