@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 from itertools import combinations
 from typing import AbstractSet as Set
-from typing import Iterable, Mapping, NamedTuple, Sequence
+from typing import Mapping, NamedTuple, Sequence
 
 from raxl.host import Answer, Host, stripped
 from raxl.model import nominal
 from raxl.model.accelerator import Partition, RayView
-from raxl.model.component import PciFunction, PciLink, Switch
+from raxl.model.component import PciFunction, Switch
 from raxl.model.identity import nvswitch_id, pci_address
-from raxl.model.link import fabric_class
-from raxl.model.nic import Nic
 from raxl.model.node import Software
 from raxl.model.problem import (
     DISAGREEMENT,
@@ -22,12 +20,11 @@ from raxl.model.problem import (
     NOT_ASKED,
     NOT_INSTALLED,
     NOT_PRESENT,
-    NOT_SUPPORTED,
     TIMED_OUT,
     Problem,
 )
-from raxl.model.report import Claim, LinkClaim, Report, Silence
-from raxl.sources import nvidia_names, nvidia_smi_topo, nvidia_smi_xml, nvml, nvml_links, pci
+from raxl.model.report import Claim, LinkClaim, Report, Silence, Witness
+from raxl.sources import nvidia_names, nvidia_smi, nvidia_smi_topo, nvidia_smi_xml, nvml, nvml_links, pci
 from raxl.sources.numbers import MOST_PLACES, whole
 
 GPUS = "/proc/driver/nvidia/gpus"
@@ -91,7 +88,7 @@ class Nvidia:
         """One claim a device and source; `raxl.collect` merges them."""
         on_bus = [function for function in functions if is_gpu(function)]
         own = sorted(function.address for function in on_bus if function.driver in _OWN_OR_NONE)
-        library, tool = _by_library(answers.library, own), _by_tool(answers, own)
+        library, tool = _by_library(answers.library, own), nvidia_smi.witness(answers.query, answers.matrix, own)
         first, second = (library, tool) if answers.library.start.reason not in _NO_LIBRARY else (tool, library)
         listed = library.listed | tool.listed
         claims = [_from_bus(function, None if function.address in listed else first.silence) for function in on_bus]
@@ -115,35 +112,15 @@ class Nvidia:
         )
 
 
-class _Said(NamedTuple):
-    """What one of the two that know the driver, the library or the tool, says of its devices."""
-
-    silence: Silence
-    """Why it says nothing of a device that it does not list."""
-    unseen: Silence
-    """Why it does not say how a device is joined."""
-    claims: tuple[Claim, ...] = ()
-    links: tuple[LinkClaim, ...] = ()
-    nics: tuple[Nic, ...] = ()
-    problems: tuple[Problem, ...] = ()
-    software: tuple[Software, ...] = ()
-    listing: int | None = None
-    """How many devices it lists."""
-    listed: Set[str] = frozenset()
-    """The addresses of the devices that it lists."""
-    joined: Set[str] = frozenset()
-    """The addresses of the devices whose links it tells."""
-
-
-def _by_library(answers: nvml.Answers, own: Sequence[str]) -> _Said:
+def _by_library(answers: nvml.Answers, own: Sequence[str]) -> Witness:
     if not answers.start.known:
         refusal = nvml.refusal(answers.start)
-        return _Said(refusal, refusal)
+        return Witness(refusal, refusal)
     places = _placed(nvml.addresses(answers), own)
     links, contradictions = nvml_links.links(answers)
     told = nvml_links.told(answers)
     refused = [device["nvlinks"] for index, device in enumerate(answers.devices) if index not in told]
-    return _Said(
+    return Witness(
         silence=Silence(FAILED, "NVML does not list this device", nvml.NAME),
         unseen=nvml.refusal(refused[0]) if refused else Silence(FAILED, "NVML does not list a device", nvml.NAME),
         claims=tuple(nvml.claims(answers, places)),
@@ -151,8 +128,8 @@ def _by_library(answers: nvml.Answers, own: Sequence[str]) -> _Said:
         problems=tuple(contradictions),
         software=tuple(nvml.software(answers)),
         listing=answers.start.value,
-        listed={place for place in places if place},
-        joined={place for index, place in enumerate(places) if place and index in told},
+        listed=frozenset(place for place in places if place),
+        joined=frozenset(place for index, place in enumerate(places) if place and index in told),
     )
 
 
@@ -164,33 +141,7 @@ def _placed(told: Sequence[str | None], own: Sequence[str]) -> list[str | None]:
     return [address or next(spare, None) for address in told]
 
 
-def _by_tool(answers: Answers, own: Sequence[str]) -> _Said:
-    log = _log(answers.query)
-    matrix, unseen = _matrix(answers.matrix, None if log is not None else own)
-    listed = {gpu.address for gpu in log.gpus if gpu.address} if log is not None else set()
-    claims = [_from_query(index, gpu) for index, gpu in enumerate(log.gpus)] if log is not None else []
-    problems = _query_problems(log) if log is not None else []
-    links, contradictions = _matrix_links(matrix) if matrix is not None else ([], [])
-    if matrix is not None:
-        claims += _from_matrix(matrix, own if log is None else [])
-        listed.update(own if log is None else [])
-    if matrix is not None and matrix.damage:
-        problems.append(Problem("links", FAILED, f"the matrix is incomplete: {matrix.damage}", (MATRIX,)))
-    return _Said(
-        silence=_refusal(answers.query, QUERY) if log is None else _UNLISTED,
-        unseen=unseen,
-        claims=tuple(claims),
-        links=tuple(links),
-        nics=tuple(Nic(name, evidence=(MATRIX,)) for name in matrix.nics) if matrix is not None else (),
-        problems=tuple(problems + contradictions),
-        software=tuple(_stated(log)) if log is not None else (),
-        listing=len(log.gpus) if log is not None else None,
-        listed=listed,
-        joined=listed if matrix is not None else set(),
-    )
-
-
-def _missing(on_bus: Sequence[PciFunction], said: _Said) -> list[Problem]:
+def _missing(on_bus: Sequence[PciFunction], said: Witness) -> list[Problem]:
     """The devices that are on the bus with NVIDIA's driver and that it does not list."""
     driven = [function for function in on_bus if function.driver == "nvidia" and function.evidence == "sysfs"]
     if said.listing is None or len(driven) <= said.listing:
@@ -220,36 +171,6 @@ def _on_bus(host: Host) -> bool:
         and (stripped(host.text(f"{pci.FOLDER}/{name}/class")) or "").startswith("0x03")
         for name in listing.value
     )
-
-
-def _log(query: Answer) -> nvidia_smi_xml.Log | None:
-    """The document; None where the tool printed something else: it failed, and says so in words."""
-    printed = query.value.stdout if query.known else ""
-    return nvidia_smi_xml.parse(printed) if f"<{nvidia_smi_xml.ROOT}" in printed else None
-
-
-def _matrix(answer: Answer, own: Sequence[str] | None) -> tuple[nvidia_smi_topo.Matrix | None, Silence]:
-    """The matrix, and why it says nothing of a device.
-
-    It has numbers and no addresses. `own` is given where these addresses alone must tell which device is which: the
-    driver numbers in their order, so as many of both are the same ones.
-    """
-    printed = answer.value.stdout if answer.known else ""
-    if not nvidia_smi_topo.recognises(printed):
-        return None, _refusal(answer, MATRIX)
-    matrix = nvidia_smi_topo.parse(printed)
-    if own and len(own) != len(matrix.gpus):
-        words = f"the matrix has {len(matrix.gpus)} GPUs and the bus {len(own)}: which is which is not told"
-        return None, Silence(DISAGREEMENT, words, MATRIX)
-    return matrix, _UNLISTED
-
-
-def _refusal(answer: Answer, command: str) -> Silence:
-    """Why a command told nothing: it could not be run, or in its own words."""
-    if not answer.known:
-        return Silence(answer.reason or FAILED, answer.message, command)
-    words = (answer.value.stdout + answer.value.stderr).strip().splitlines()
-    return Silence(FAILED, words[0][:200] if words else f"nvidia-smi ended with {answer.value.status}", command)
 
 
 def _withheld(on_bus: Sequence[PciFunction], seen: Set[str | None]) -> list[LinkClaim]:
@@ -317,130 +238,6 @@ def _from_driver(name: str, answers: Answers) -> Claim:
     )
 
 
-def _from_query(index: int, gpu: nvidia_smi_xml.Gpu) -> Claim:
-    failed = {field: Silence(FAILED, f"nvidia-smi says: {words}", QUERY) for field, words in gpu.failed}
-    words = " ".join(text for _, text in gpu.failed)
-    lost = "lost" in words or "fallen off" in words
-    if failed:
-        for field in ("state", "fabric", "ray.type"):
-            failed.setdefault(field, next(iter(failed.values())))
-    link = PciLink(gpu.speed_gts, gpu.width, gpu.max_speed_gts, gpu.max_width)
-    return Claim(
-        vendor="nvidia",
-        kind="gpu",
-        evidence=QUERY,
-        address=gpu.address,
-        uuid=gpu.uuid,
-        index=index,
-        model=gpu.product,
-        architecture=gpu.architecture,
-        serial=gpu.serial,
-        vendor_id=gpu.vendor_id,
-        device_id=gpu.device_id,
-        subsystem_id=gpu.subsystem_id,
-        link=link if link != PciLink() else None,
-        memory_bytes=gpu.memory_bytes,
-        memory_numa_node=gpu.memory_numa_node,
-        state="lost" if lost else None if failed or "memory_bytes" in gpu.absent else "ok",
-        partitions=tuple(_partition(place, mig) for place, mig in enumerate(gpu.mig_devices)),
-        fabric=nvidia_names.fabric(gpu.fabric_state, gpu.fabric_cluster, gpu.fabric_clique),
-        ray=RayView(resource="GPU", type=nvidia_names.ray_type(gpu.product)),
-        visible_env=nvidia_names.VISIBLE,
-        attributes={
-            name: value
-            for name, value in (
-                ("minor", gpu.minor),
-                ("mig_mode", gpu.mig_mode),
-                ("virtualization_mode", gpu.virtualization),
-                ("vbios", gpu.vbios),
-            )
-            if value is not None
-        },
-        silent={**_unsaid(gpu), **failed},
-    )
-
-
-def _unsaid(gpu: nvidia_smi_xml.Gpu) -> dict[str, Silence]:
-    """Why a field has no value where no reading of it failed: the tool names none, or this output does not hold it."""
-    silent = dict.fromkeys(
-        ("serial", "memory_bytes", "architecture", "uuid", "model"),
-        Silence(NOT_SUPPORTED, "nvidia-smi does not say", QUERY),
-    )
-    silent["fabric"] = Silence(NOT_APPLICABLE, "nvidia-smi names no fabric", QUERY)
-    missing = Silence(NOT_ASKED, "this output of nvidia-smi does not hold it")
-    if gpu.is_cut:
-        missing = Silence(FAILED, "nvidia-smi's output ends inside this device", QUERY)
-        silent["fabric"] = missing
-    silent.update(dict.fromkeys(gpu.absent, missing))
-    if "memory_bytes" in gpu.absent:
-        silent["state"] = missing
-    return silent
-
-
-def _partition(place: int, mig: nvidia_smi_xml.MigDevice) -> Partition:
-    return Partition(
-        mig.uuid or f"mig:{mig.number if mig.number is not None else place}", mig.profile, mig.memory_bytes
-    )
-
-
-def _query_problems(log: nvidia_smi_xml.Log) -> list[Problem]:
-    problems = []
-    if log.damage:
-        problems.append(Problem("accelerators", FAILED, f"nvidia-smi's output is incomplete: {log.damage}", (QUERY,)))
-    if log.attached is not None and log.attached != len(log.gpus):
-        message = f"nvidia-smi states {log.attached} attached GPUs and lists {len(log.gpus)}"
-        problems.append(Problem("accelerators", DISAGREEMENT, message, (QUERY,)))
-    return problems
-
-
-def _from_matrix(matrix: nvidia_smi_topo.Matrix, places: Sequence[str]) -> list[Claim]:
-    """`places`: the addresses in the matrix's order, where they are known."""
-    claims = []
-    for place, name in enumerate(matrix.gpus):
-        row = matrix.rows.get(name)
-        claims.append(
-            Claim(
-                vendor="nvidia",
-                kind="gpu",
-                evidence=MATRIX,
-                address=places[place] if places else None,
-                index=int(name[3:]),
-                numa_node=row.numa_node if row else None,
-                local_numa_nodes=row.local_numa_nodes if row else (),
-                memory_numa_node=row.memory_numa_node if row else None,
-                ray=RayView(resource="GPU"),
-                visible_env=nvidia_names.VISIBLE,
-            )
-        )
-    return claims
-
-
-def _matrix_links(matrix: nvidia_smi_topo.Matrix) -> tuple[list[LinkClaim], list[Problem]]:
-    links: dict[frozenset[str], LinkClaim] = {}
-    problems = []
-    for (a, b), value in matrix.cells.items():
-        if a == b or value in ("X", "N/A") or not (a in matrix.gpus or b in matrix.gpus):
-            continue
-        nvlinks = int(value[2:]) if value.startswith("NV") else None
-        claim = LinkClaim(
-            a=_matrix_name(a, matrix),
-            b=_matrix_name(b, matrix),
-            link_class=value if nvlinks is None else fabric_class("nvlink", nvlinks),
-            kind="pcie" if nvlinks is None else "nvlink",
-            count=nvlinks,
-            evidence=MATRIX,
-        )
-        known = links.setdefault(frozenset((a, b)), claim)
-        if known.link_class != claim.link_class:
-            message = f"the matrix calls {a}–{b} {known.link_class} in one row and {claim.link_class} in the other"
-            problems.append(Problem("links", DISAGREEMENT, message, (MATRIX,)))
-    return list(links.values()), problems
-
-
-def _matrix_name(name: str, matrix: nvidia_smi_topo.Matrix) -> str:
-    return f"nvidia#{int(name[3:])}" if name in matrix.gpus else name
-
-
 def _switch(function: PciFunction) -> Switch:
     return Switch(
         id=nvswitch_id(function.address),
@@ -449,12 +246,6 @@ def _switch(function: PciFunction) -> Switch:
         pcie_root=function.host_bridge,
         numa_node=function.numa_node,
     )
-
-
-def _stated(log: nvidia_smi_xml.Log) -> Iterable[Software]:
-    for name, version in (("nvidia", log.driver), ("cuda", log.cuda)):
-        if version:
-            yield Software(name, version, QUERY)
 
 
 def _software(answers: Answers, stated: Sequence[Software]) -> list[Software]:

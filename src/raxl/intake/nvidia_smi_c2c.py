@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 
 from raxl.intake.foreign import Foreign
-from raxl.intake.nvidia_smi_device import READINGS, distinct_gpus, seen
 from raxl.intake.nvidia_smi_listed import Group, told
 from raxl.intake.nvidia_smi_nvlink import rate
 from raxl.model.problem import NOT_SUPPORTED, Problem
 from raxl.model.report import Claim, Report, Silence
+from raxl.sources.nvidia_smi_device import READINGS, distinct_gpus, seen
 
 FORM = "nvidia-smi c2c -s"
 _TELLTALE = re.compile(r"c2c", re.IGNORECASE)

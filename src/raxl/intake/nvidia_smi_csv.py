@@ -12,12 +12,12 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from raxl.intake.foreign import Foreign
-from raxl.intake.nvidia_smi_device import claim, distinct, slug, software
 from raxl.model.identity import pci_address
 from raxl.model.problem import DISAGREEMENT, NOT_ASKED, Problem
 from raxl.model.report import Claim, Report, Silence
 from raxl.sources import nvidia_smi_values as values
 from raxl.sources.numbers import MOST_PLACES, whole
+from raxl.sources.nvidia_smi_device import claim, distinct, slug, software
 
 FORM = "nvidia-smi --query-gpu"
 _COLUMNS = {

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 
 from raxl.intake.foreign import Foreign
-from raxl.intake.nvidia_smi_device import claim
 from raxl.intake.nvidia_smi_listed import Group, groups, link_of
 from raxl.model.accelerator import Partition
 from raxl.model.problem import Problem
 from raxl.model.report import Claim, Report
+from raxl.sources.nvidia_smi_device import claim
 
 FORM = "nvidia-smi -L"
 _MIG = re.compile(r"\s*MIG\s+(\S{1,40})\s+Device\s*([0-9]{1,5})\s*:\s*\(\s*UUID\s*:\s*([^()\s]{0,100})\s*\)?")

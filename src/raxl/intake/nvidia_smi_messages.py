@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from raxl.intake.foreign import Foreign
-from raxl.intake.nvidia_smi_device import READINGS, seen
 from raxl.model.identity import pci_address
 from raxl.model.problem import FAILED, NOT_INSTALLED, NOT_PERMITTED, NOT_SUPPORTED, Problem
 from raxl.model.report import Claim, Report, Silence
 from raxl.sources import nvidia_smi_values as values
 from raxl.sources.numbers import MOST_PLACES, whole
+from raxl.sources.nvidia_smi_device import READINGS, seen
 
 FORM = "nvidia-smi message"
 _TELLTALE = re.compile(

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from raxl.intake.foreign import Foreign
-from raxl.intake.nvidia_smi_device import READINGS, distinct_gpus, seen
 from raxl.intake.nvidia_smi_listed import Group, Link, told
 from raxl.model.problem import FAILED, NOT_SUPPORTED, Problem
 from raxl.model.report import Claim, LinkClaim, Report, Silence
+from raxl.sources.nvidia_smi_device import READINGS, distinct_gpus, seen
 
 FORM = "nvidia-smi nvlink -s"
 _TELLTALE = re.compile(r"[Nn][Vv]-?[Ll][Ii][Nn][Kk]|\b[Ll]ink\s*[0-9]")

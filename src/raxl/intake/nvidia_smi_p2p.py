@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from raxl.intake.foreign import Foreign
-from raxl.intake.nvidia_smi_device import seen
 from raxl.model.problem import FAILED, Problem
 from raxl.model.report import Report
 from raxl.sources import nvidia_smi_values as values
+from raxl.sources.nvidia_smi_device import seen
 
 FORM = "nvidia-smi topo -p2p"
 _COMMAND = re.compile(r"nvidia-smi\s+topo\s+(?:-p2p|--p2pstatus)[ =]?\s*([rwnap]{1,2})\b")

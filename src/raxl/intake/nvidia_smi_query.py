@@ -12,12 +12,12 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from raxl.intake.foreign import Foreign
-from raxl.intake.nvidia_smi_device import READINGS, claim, slug, software
 from raxl.model.accelerator import Partition
 from raxl.model.problem import DISAGREEMENT, FAILED, NOT_ASKED, Problem
 from raxl.model.report import Claim, Report, Silence
 from raxl.sources import nvidia_smi_values as values
 from raxl.sources.numbers import MOST_PLACES, whole
+from raxl.sources.nvidia_smi_device import READINGS, claim, slug, software
 
 FORM = "nvidia-smi -q"
 _TELLTALE = re.compile(r"NVSMI LOG|^[ \t]*GPU[ \t]+[0-9A-Fa-f]{2,8}:", re.MULTILINE)

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from raxl.intake.foreign import Foreign
-from raxl.intake.nvidia_smi_device import claim, slug, software
 from raxl.intake.nvidia_smi_messages import degraded, warning
 from raxl.model.accelerator import Partition
 from raxl.model.problem import FAILED, Problem
 from raxl.model.report import Claim, Report
 from raxl.sources import nvidia_smi_values as values
 from raxl.sources.numbers import MOST_PLACES, whole
+from raxl.sources.nvidia_smi_device import claim, slug, software
 
 FORM = "nvidia-smi"
 _TELLTALE = re.compile(r"NVIDIA-SMI|\|[ \t]*(?:[0-9A-Fa-f]{2,8}:[0-9A-Fa-f]{2}[:.]|ERR!|N/A)")

@@ -94,3 +94,24 @@ class Report:
     nics: tuple[Nic, ...] = ()
     software: tuple[Software, ...] = ()
     problems: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True)
+class Witness:
+    """All that one who knows a family's driver says, its library or its tool, and why it says no more."""
+
+    silence: Silence
+    """Why it says nothing of a device that it does not list."""
+    unseen: Silence
+    """Why it does not say how a device is joined."""
+    claims: tuple[Claim, ...] = ()
+    links: tuple[LinkClaim, ...] = ()
+    nics: tuple[Nic, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    software: tuple[Software, ...] = ()
+    listing: int | None = None
+    """How many devices it lists; None where it could not be asked."""
+    listed: frozenset[str] = frozenset()
+    """The PCI addresses of the devices that it lists."""
+    joined: frozenset[str] = frozenset()
+    """The addresses of the devices whose links it tells."""

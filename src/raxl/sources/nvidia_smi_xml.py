@@ -5,9 +5,10 @@ The document type is nvsmi_device_v*.dtd, which no public place serves; the name
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Mapping, NamedTuple, Sequence, Tuple
 from xml.etree.ElementTree import Element
 
+from raxl.model.accelerator import Partition
 from raxl.model.identity import pci_address
 from raxl.sources import nvidia_smi_values as values
 from raxl.sources import xml_text
@@ -17,45 +18,19 @@ COMMAND = ("nvidia-smi", "-q", "-x")
 ROOT = "nvidia_smi_log"
 
 
-class MigDevice(NamedTuple):
-    """One MIG device."""
-
-    number: int | None
-    uuid: str | None
-    profile: str | None
-    memory_bytes: int | None
-
-
 class Gpu(NamedTuple):
-    """One `gpu` element. `failed` holds the fields whose reading failed, with the tool's words."""
+    """One `gpu` element."""
 
-    address: str | None
-    product: str | None
-    architecture: str | None
-    uuid: str | None
-    serial: str | None
-    minor: int | None
-    memory_bytes: int | None
-    memory_numa_node: int | None
-    speed_gts: float | None
-    width: int | None
-    max_speed_gts: float | None
-    max_width: int | None
-    vendor_id: str | None
-    device_id: str | None
-    subsystem_id: str | None
-    mig_mode: str | None
-    mig_devices: tuple[MigDevice, ...]
-    fabric_state: str | None
-    fabric_cluster: str | None
-    fabric_clique: str | None
-    virtualization: str | None
-    vbios: str | None
-    failed: tuple[tuple[str, str], ...]
-    absent: tuple[str, ...]
-    """Fields whose element this output does not have; `N/A` in an element is another thing."""
+    words: Mapping[str, str]
+    """What stands in it, by the names of `raxl.sources.nvidia_smi_device`; what it does not have is left out."""
+    partitions: Tuple[Partition, ...]
     is_cut: bool
     """Whether the document ends inside this element."""
+
+    @property
+    def address(self) -> str | None:
+        """Its PCI address."""
+        return pci_address(self.words.get("address"))
 
 
 class Log(NamedTuple):
@@ -95,69 +70,51 @@ def _raw(element: Element, path: str) -> str:
     return (element.findtext(path) or "").split("\0", 1)[0].strip()
 
 
-_READ = {
-    "model": "product_name",
-    "architecture": "product_architecture",
-    "uuid": "uuid",
-    "serial": "serial",
-    "memory_bytes": "fb_memory_usage/total",
-    "link": "pci/pci_gpu_link_info/pcie_gen/current_link_gen",
+_LINK = "pci/pci_gpu_link_info"
+_WORDS = {
+    "address": ("pci/pci_bus_id",),
+    "model": ("product_name",),
+    "architecture": ("product_architecture",),
+    "uuid": ("uuid",),
+    "serial": ("serial",),
+    "minor": ("minor_number",),
+    "vbios": ("vbios_version",),
+    "memory": ("fb_memory_usage/total",),
+    "numa_node": ("gpu_numa_id", "numa_id"),
+    "mig_mode": ("mig_mode/current_mig",),
+    "virtualization_mode": ("gpu_virtualization_mode/virtualization_mode",),
+    "addressing_mode": ("addressing_mode",),
+    "recovery_action": ("gpu_recovery_action",),
+    "device_id": ("pci/pci_device_id",),
+    "subsystem_id": ("pci/pci_sub_system_id",),
+    "link_generation": (f"{_LINK}/pcie_gen/current_link_gen", f"{_LINK}/pcie_gen/device_current_link_gen"),
+    "link_most_generation": (f"{_LINK}/pcie_gen/max_link_gen", f"{_LINK}/pcie_gen/max_device_link_gen"),
+    "link_width": (f"{_LINK}/link_widths/current_link_width",),
+    "link_most_width": (f"{_LINK}/link_widths/max_link_width",),
+    "fabric_state": ("fabric/state",),
+    "fabric_cluster": ("fabric/clusterUuid",),
+    "fabric_clique": ("fabric/cliqueId",),
 }
-"""The inventory's fields, and where this document says them."""
+"""Where the document says each word: the first of the places that says a value, else the first that it has."""
 
 
 def _gpu(element: Element, is_cut: bool) -> Gpu:
-    link = "pci/pci_gpu_link_info"
-    own_id = value(element, "pci/pci_device_id") or ""
-    system = value(element, "pci/pci_sub_system_id") or ""
-    clique, cluster = value(element, "fabric/cliqueId"), value(element, "fabric/clusterUuid")
-    return Gpu(
-        address=pci_address(element.get("id")) or pci_address(value(element, "pci/pci_bus_id")),
-        product=value(element, "product_name"),
-        architecture=value(element, "product_architecture"),
-        uuid=value(element, "uuid"),
-        serial=value(element, "serial"),
-        minor=_integer(value(element, "minor_number")),
-        memory_bytes=values.mebibytes(value(element, "fb_memory_usage/total")),
-        memory_numa_node=_integer(value(element, "gpu_numa_id") or value(element, "numa_id")),
-        speed_gts=_generation(element, f"{link}/pcie_gen", "current_link_gen", "device_current_link_gen"),
-        width=values.lanes(value(element, f"{link}/link_widths/current_link_width")),
-        max_speed_gts=_generation(element, f"{link}/pcie_gen", "max_link_gen", "max_device_link_gen"),
-        max_width=values.lanes(value(element, f"{link}/link_widths/max_link_width")),
-        vendor_id=values.half(own_id, 4),
-        device_id=values.half(own_id, 0),
-        subsystem_id=f"{values.half(system, 4)}:{values.half(system, 0)}" if values.half(system, 0) else None,
-        mig_mode=value(element, "mig_mode/current_mig"),
-        mig_devices=tuple(_mig(mig) for mig in element.findall("mig_devices/mig_device")),
-        fabric_state=value(element, "fabric/state"),
-        fabric_cluster=cluster,
-        fabric_clique=clique,
-        virtualization=value(element, "gpu_virtualization_mode/virtualization_mode"),
-        vbios=value(element, "vbios_version"),
-        failed=tuple(
-            (field, _raw(element, path)) for field, path in _READ.items() if values.is_failure(_raw(element, path))
-        ),
-        absent=tuple(field for field, path in _READ.items() if element.find(path) is None),
-        is_cut=is_cut,
-    )
+    words = {name: word for name, paths in _WORDS.items() if (word := _word(element, paths)) is not None}
+    if pci_address(element.get("id")):
+        words["address"] = str(element.get("id"))
+    migs = enumerate(element.findall("mig_devices/mig_device"))
+    return Gpu(words, tuple(_partition(place, mig) for place, mig in migs), is_cut)
 
 
-def _mig(element: Element) -> MigDevice:
-    return MigDevice(
-        number=_integer(value(element, "index")),
-        uuid=value(element, "uuid"),
+def _word(element: Element, paths: Sequence[str]) -> str | None:
+    held = [_raw(element, path) for path in paths if element.find(path) is not None]
+    return next((word for word in held if values.says(word) is not None), held[0] if held else None)
+
+
+def _partition(place: int, element: Element) -> Partition:
+    number = whole(value(element, "index"), MOST_PLACES)
+    return Partition(
+        id=value(element, "uuid") or f"mig:{place if number is None else number}",
         profile=value(element, "name") or value(element, "profile"),
         memory_bytes=values.mebibytes(value(element, "fb_memory_usage/total")),
     )
-
-
-def _integer(text: str | None) -> int | None:
-    return whole(text, MOST_PLACES)
-
-
-def _generation(element: Element, folder: str, *names: str) -> float | None:
-    for name in names:
-        speed = values.transfers(value(element, f"{folder}/{name}"))
-        if speed is not None:
-            return speed
-    return None

@@ -6,8 +6,8 @@ A word that is not there was not asked; `N/A` says that there is no such value; 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Iterable, Mapping, Union
 
 from raxl.model.accelerator import Partition, RayView
 from raxl.model.component import PciLink
@@ -21,7 +21,7 @@ from raxl.sources.numbers import MOST_PLACES, whole
 
 Words = Mapping[str, str]
 """By name, what the tool printed: `model`, `uuid`, `serial`, `address`, `memory`, `minor` … as `claim` reads them."""
-Attributes = Mapping[str, str | int | float | bool | None]
+Attributes = Mapping[str, Union[str, int, float, bool, None]]
 
 READINGS = "attributes."
 """What precedes the name of a reading that is published nowhere, where `silent` says why it has no value."""
@@ -37,6 +37,8 @@ _FIELDS = {
 """Words and the fields of a claim that they fill."""
 _TOLD = ("mig_mode", "virtualization_mode", "vbios", "addressing_mode", "compute_capability")
 """Words that are published as they are."""
+_ELSEWHERE = ("address", "device_id", "subsystem_id", "link_width", "link_most_generation", "link_most_width")
+"""Words that the bus says too: that they failed here as well is no news."""
 _CUT = re.compile(r"\.\.\.$|…$")
 NOT_HELD = Silence(NOT_ASKED, "this output of nvidia-smi does not hold it")
 
@@ -143,7 +145,7 @@ def _unsaid(form: str, words: Words, is_cut: bool) -> dict[str, Silence]:
     missing = Silence(FAILED, "nvidia-smi's output ends inside this device", form) if is_cut else NOT_HELD
     nothing = Silence(NOT_SUPPORTED, "nvidia-smi does not say", form)
     silent = {field: missing if word not in words else nothing for word, field in _FIELDS.items()}
-    if "fabric_state" in words:
+    if "fabric_state" in words or ("model" in words and "memory" in words and not is_cut):
         silent["fabric"] = Silence(NOT_APPLICABLE, "nvidia-smi names no fabric", form)
     if "memory" not in words:
         silent["state"] = missing
@@ -158,7 +160,8 @@ def _failures(form: str, words: Words, readings: Mapping[str, str]) -> dict[str,
     for name, word in words.items():
         if values.is_failure(word):
             silence = failure(form, word)
-            found[_FIELDS.get(name, READINGS + name)] = silence
+            if name not in _ELSEWHERE:
+                found[_FIELDS.get(name, READINGS + name)] = silence
             if name in _FIELDS or name == "condition":
                 for field in ("state", "fabric", "ray.type"):
                     found.setdefault(field, silence)
