@@ -25,11 +25,10 @@ def recognises(text: str) -> bool:
 
 
 def own(text: str) -> str:
-    """The document, without what stands around it."""
+    """The document, without what stands around it; its beginning or its end may be cut off."""
     held = lines(text)
-    first = next((place for place, line in enumerate(held) if line.lstrip().startswith("{")), 0)
-    last = next((place for place in reversed(range(len(held))) if held[place].startswith("}")), len(held) - 1)
-    return joined(held[first : last + 1])
+    told = [place for place, line in enumerate(held) if line.lstrip().startswith(("{", "}")) or _FIELD.search(line)]
+    return joined(held[told[0] : told[-1] + 1]) if told else ""
 
 
 def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:
