@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from raxl.accelerators import amd
-from raxl.sources import nvidia_names
+from raxl.sources import amd_names, nvidia_names
 
 NAMES = [
     "NVIDIA H100 80GB HBM3",
@@ -38,4 +37,4 @@ def test_amd_types() -> None:
     from ray._private.accelerators import amd_gpu
 
     theirs = {key.lower().removeprefix("0x"): name for key, name in amd_gpu.amd_product_dict.items()}
-    assert theirs == amd.RAY_TYPES
+    assert theirs == amd_names.RAY_TYPES

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from itertools import combinations
 from typing import AbstractSet as Set
 from typing import Mapping, NamedTuple, Sequence
@@ -22,79 +21,8 @@ from raxl.model.problem import (
     Problem,
 )
 from raxl.model.report import Claim, LinkClaim, Report, Silence
-from raxl.sources import kfd, pci
+from raxl.sources import amd_names, kfd, pci
 from raxl.sources.numbers import MOST_BYTES, whole
-
-VENDOR_ID = "1002"
-VISIBLE = "HIP_VISIBLE_DEVICES"
-
-MODELS = {
-    "66a1": "Instinct MI50",
-    "738c": "Instinct MI100",
-    "738e": "Instinct MI100",
-    "7408": "Instinct MI250X",
-    "740c": "Instinct MI250X/MI250",
-    "740f": "Instinct MI210",
-    "74a0": "Instinct MI300A",
-    "74a1": "Instinct MI300X",
-    "74a2": "Instinct MI308X",
-    "74a5": "Instinct MI325X",
-    "74a9": "Instinct MI300X HF",
-    "74b5": "Instinct MI300X VF",
-    "74b9": "Instinct MI325X VF",
-    "74bd": "Instinct MI300X HF VF",
-    "75a0": "Instinct MI350X",
-    "75a3": "Instinct MI355X",
-    "75a8": "Instinct MI350P",
-}
-"""By PCI device id, after https://pci-ids.ucw.cz (2026-08-22)."""
-
-INTEGRATED = frozenset(
-    {
-        "13c0",
-        "13fe",
-        "1435",
-        "150e",
-        "1506",
-        "15bf",
-        "15c8",
-        "15d8",
-        "15dd",
-        "15e7",
-        "1586",
-        "1636",
-        "1638",
-        "163f",
-        "164c",
-        "164d",
-        "164e",
-        "1681",
-        "1900",
-        "1901",
-    }
-)
-"""Display functions of processors (Raven to Strix Halo, after pci.ids): they share the system's memory,
-and are no accelerators."""
-
-RAY_TYPES = {
-    "66a1": "AMD-Instinct-MI50",
-    "738c": "AMD-Instinct-MI100",
-    "7408": "AMD-Instinct-MI250X",
-    "740c": "AMD-Instinct-MI250X-MI250",
-    "740f": "AMD-Instinct-MI210",
-    "74a0": "AMD-Instinct-MI300A",
-    "74a1": "AMD-Instinct-MI300X-OAM",
-    "74a2": "AMD-Instinct-MI308X-OAM",
-    "74a5": "AMD-Instinct-MI325X-OAM",
-    "74a9": "AMD-Instinct-MI300X-HF",
-    "75a0": "AMD-Instinct-MI350X-OAM",
-    "75a3": "AMD-Instinct-MI355X-OAM",
-    "6798": "AMD-Radeon-R9-200-HD-7900",
-    "6799": "AMD-Radeon-HD-7900",
-    "679a": "AMD-Radeon-HD-7900",
-    "679b": "AMD-Radeon-HD-7900",
-}
-"""What Ray 2.60 calls each device id (`ray._private.accelerators.amd_gpu`); tests hold it against Ray's own."""
 
 _FILES = (
     "product_name",
@@ -105,8 +33,6 @@ _FILES = (
     "current_compute_partition",
     "current_memory_partition",
 )
-_MOST_LINKS = 64
-"""More than any two packages are joined by: a larger ratio is no count."""
 _OF_DRIVER = ("uuid", "serial", "memory_bytes", "index")
 
 
@@ -129,7 +55,7 @@ class Amd:
         devices = {}
         for name in host.names(pci.FOLDER).value or ():
             folder = f"{pci.FOLDER}/{name}"
-            if stripped(host.text(f"{folder}/vendor")) == "0x" + VENDOR_ID and _class_counts(host, folder):
+            if stripped(host.text(f"{folder}/vendor")) == "0x" + amd_names.VENDOR_ID and _class_counts(host, folder):
                 devices[name] = {file: host.text(f"{folder}/{file}") for file in _FILES}
         return Answers(kfd.ask(host), devices, host.text("/sys/module/amdgpu/version"))
 
@@ -162,9 +88,9 @@ class Amd:
 def is_gpu(function: PciFunction) -> bool:
     """Whether a PCI function is an AMD GPU with memory of its own, not a processor's graphics."""
     return (
-        function.vendor_id == VENDOR_ID
+        function.vendor_id == amd_names.VENDOR_ID
         and (function.class_id or "").startswith(("03", "12"))
-        and function.device_id not in INTEGRATED
+        and function.device_id not in amd_names.INTEGRATED
     )
 
 
@@ -184,9 +110,9 @@ def _from_bus(function: PciFunction, answers: Answers) -> Claim:
     if function.driver not in (None, "amdgpu"):
         silence = Silence(NOT_APPLICABLE, f"the device is bound to {function.driver}, not to amdgpu", "sysfs")
     unbound = silence.reason in (NOT_INSTALLED, NOT_APPLICABLE)
-    by_id = MODELS.get(function.device_id or "") or function.name
+    by_id = amd_names.MODELS.get(function.device_id or "") or function.name
     memory = whole(text.get("mem_info_vram_total"), MOST_BYTES)
-    unit = (text.get("unique_id") or "").lower().removeprefix("0x").lstrip("0")
+    unit = amd_names.unit(text.get("unique_id"))
     silent = dict.fromkeys((*_OF_DRIVER, "architecture", "state", *(["fabric"] if unbound else [])), silence)
     if by_id is None:
         silent["model"] = silence
@@ -195,8 +121,8 @@ def _from_bus(function: PciFunction, answers: Answers) -> Claim:
         kind="gpu",
         evidence=function.evidence,
         address=function.address,
-        unit=unit if re.fullmatch("[0-9a-f]{1,16}", unit) else None,
-        uuid=_uuid(unit),
+        unit=unit,
+        uuid=amd_names.uuid(unit),
         model=text.get("product_name"),
         model_by_id=by_id,
         serial=text.get("serial_number"),
@@ -209,16 +135,11 @@ def _from_bus(function: PciFunction, answers: Answers) -> Claim:
         local_numa_nodes=function.local_numa_nodes,
         memory_bytes=memory or None,
         state="ok" if function.driver == "amdgpu" and memory is not None else None,
-        ray=RayView(resource="GPU", type=RAY_TYPES.get(function.device_id or "")),
-        visible_env=VISIBLE,
+        ray=RayView(resource="GPU", type=amd_names.RAY_TYPES.get(function.device_id or "")),
+        visible_env=amd_names.VISIBLE,
         attributes=_attributes(function, text),
         silent=silent,
     )
-
-
-def _uuid(unit: str | None) -> str | None:
-    """The name that ROCr takes in `ROCR_VISIBLE_DEVICES`: `GPU-` and the unique id."""
-    return f"GPU-{unit.zfill(16)}" if unit and re.fullmatch("[0-9a-f]{1,16}", unit) else None
 
 
 def _attributes(function: PciFunction, text: Mapping[str, str | None]) -> dict[str, str | int | float | bool | None]:
@@ -257,9 +178,9 @@ def _from_kfd(index: int, package: list[kfd.KfdNode], answers: Answers) -> Claim
         evidence="kfd",
         address=first.address,
         unit=first.unit,
-        uuid=_uuid(first.unit),
+        uuid=amd_names.uuid(first.unit),
         index=index if first.number < _first_gap(answers.kfd) else None,
-        model_by_id=MODELS.get(device_id),
+        model_by_id=amd_names.MODELS.get(device_id),
         architecture=_gfx(version),
         vendor_id=f"{first.properties['vendor_id']:04x}" if "vendor_id" in first.properties else None,
         device_id=device_id if "device_id" in first.properties else None,
@@ -267,8 +188,8 @@ def _from_kfd(index: int, package: list[kfd.KfdNode], answers: Answers) -> Claim
         state="ok",
         partitions=partitions if len(package) > 1 else (),
         fabric=Fabric(domain=f"{hive:x}") if hive > 0 else None,
-        ray=RayView(resource="GPU", type=RAY_TYPES.get(device_id)),
-        visible_env=VISIBLE,
+        ray=RayView(resource="GPU", type=amd_names.RAY_TYPES.get(device_id)),
+        visible_env=amd_names.VISIBLE,
         attributes={"kfd_nodes": len(package), "xcc": first.properties.get("num_xcc")},
         silent={
             **dict.fromkeys(("model", "memory_bytes", "serial", "numa_node"), silence),
@@ -290,9 +211,7 @@ def _gfx(version: int) -> str | None:
 
 
 def _xgmi(packages: Sequence[Sequence[kfd.KfdNode]]) -> list[LinkClaim]:
-    """XGMI between packages, as either end tells it. KFD gives a pair's bandwidth as that of one link (least) and of
-    all (most): their ratio is the count of links (amdgpu_amdkfd.c, amdgpu_amdkfd_get_xgmi_bandwidth_mbytes). Zero says
-    that it does not know."""
+    """XGMI between packages, as either end tells it."""
     owner = {node.number: place for place, package in enumerate(packages) for node in package}
     best: dict[tuple[int, int], kfd.KfdLink] = {}
     for place, package in enumerate(packages):
@@ -315,7 +234,7 @@ def _withheld(on_bus: Sequence[PciFunction], seen: Set[str]) -> list[LinkClaim]:
     able = [
         one.address
         for one in on_bus
-        if one.evidence == "sysfs" and one.driver in (None, "amdgpu") and one.device_id in MODELS
+        if one.evidence == "sysfs" and one.driver in (None, "amdgpu") and one.device_id in amd_names.MODELS
     ]
     return [LinkClaim(a, b, None, None, evidence="sysfs") for a, b in combinations(able, 2) if not {a, b} <= seen]
 
@@ -331,10 +250,7 @@ def _unjoined(answers: kfd.Answers) -> tuple[Problem, ...]:
 
 
 def _link(a: str, b: str, link: kfd.KfdLink) -> LinkClaim:
-    divides = link.min_bandwidth > 0 and link.max_bandwidth % link.min_bandwidth == 0
-    count = link.max_bandwidth // link.min_bandwidth or None if divides else None
-    if count is not None and count > _MOST_LINKS:
-        count = None
+    count = kfd.count_of_links(link.min_bandwidth, link.max_bandwidth)
     return LinkClaim(
         a=a,
         b=b,

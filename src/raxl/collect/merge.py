@@ -11,7 +11,9 @@ from raxl.model.identity import accelerator_id
 from raxl.model.problem import DISAGREEMENT, REASONS, Problem
 from raxl.model.report import Claim, Silence
 
-PLACE = ("sysfs", "hwloc-xml", "nccl-xml")
+_AMD = ("amd-smi --json", "amd-smi", "rocm-smi --json", "rocm-smi")
+"""AMD's tools, the newer one and its untruncated form first."""
+PLACE = ("sysfs", "hwloc-xml", "nccl-xml", *_AMD)
 """Where a device sits is believed from these first, in this order."""
 DEVICE = (
     "nvml",
@@ -19,6 +21,7 @@ DEVICE = (
     "/proc/driver/nvidia/gpus",
     "kfd",
     "sysfs",
+    *_AMD,
     "hwloc-xml",
     "nccl-xml",
     "nvidia-smi topo -m",

@@ -141,6 +141,9 @@ def _of_links(links: Sequence[Link], default: Silence) -> Iterable[Problem]:
         if kind is None:
             message = f"{count} {'pairs' if count > 1 else 'pair'} of devices: {default.message}"
             yield Problem("links", default.reason, message)
+        elif kind == "pcie":
+            message = f"{count} PCIe {'pairs' if count > 1 else 'pair'}: the path between them is not told"
+            yield Problem("links.link_class", NOT_ASKED if default.reason == NOT_ASKED else NOT_SUPPORTED, message)
         else:
             message = f"{count} {kind.upper()} {'pairs' if count > 1 else 'pair'}: the count of links is not told"
             yield Problem("links.count", NOT_ASKED if default.reason == NOT_ASKED else NOT_SUPPORTED, message)

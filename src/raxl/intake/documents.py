@@ -9,7 +9,12 @@ from raxl.host import Host
 from raxl.intake.foreign import Foreign
 from raxl.model.problem import Problem
 
-TEXTS: dict[str, str] = {}
+TEXTS: dict[str, str] = {
+    "amd-smi --json": "raxl.intake.amd_smi_json",
+    "rocm-smi --json": "raxl.intake.rocm_smi_json",
+    "amd-smi": "raxl.intake.amd_smi_text",
+    "rocm-smi": "raxl.intake.rocm_smi_text",
+}
 """By form, the module that reads it: `recognises(text)` whether such an output is in it, `own(text)` that output alone,
 `parse(text)` what it says. Imported when there is a text to recognise or such a document to read."""
 _PARSERS = {"hwloc-xml": "raxl.intake.hwloc_xml", "nccl-xml": "raxl.intake.nccl_xml", **TEXTS}

@@ -14,7 +14,8 @@ HWLOC = Question("document", "hwloc-xml")
 NCCL = Question("document", "nccl-xml")
 MATRIX = question_of_command(nvidia_smi_topo.COMMAND)
 KNOWN = (
-    "a raxl snapshot, a sysfs tree or a tar of one, hwloc XML, nvidia-smi -q -x, nvidia-smi topo -m, NCCL topology XML"
+    "a raxl snapshot, a sysfs tree or a tar of one, hwloc XML, nvidia-smi -q -x, nvidia-smi topo -m, NCCL topology XML,"
+    " amd-smi and rocm-smi (text, JSON)"
 )
 """The forms, for the line that refuses a file."""
 

@@ -105,8 +105,9 @@ def _islands(node: Node, joined: Sequence[Link]) -> list[list[str]]:
 def _pcie_only(node: Node, links: Sequence[Link]) -> Fact:
     kinds = {kind_name(accelerator) for accelerator in node.accelerators}
     name = next(iter(kinds)) if len(kinds) == 1 else "devices"
-    classes = Counter(link.link_class for link in links)
-    order = [*PCIE_CLASSES, None]
+    by_path = "over PCIe by an unknown path"
+    classes = Counter(link.link_class or (by_path if link.kind == "pcie" else None) for link in links)
+    order = [*PCIE_CLASSES, by_path, None]
     known = sorted(classes, key=lambda name: order.index(name) if name in order else 0)
     if len(known) == 1:
         return f"{name} ↔ {name}", f"every pair {known[0]}" if known[0] else "not known"

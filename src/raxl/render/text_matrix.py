@@ -68,7 +68,7 @@ def _node(page: Page, node: Node) -> list[list[Line]]:
 def _symbols(links: Iterable[Link]) -> dict[frozenset[str], str]:
     symbols = {}
     for link in links:
-        prefix = FABRIC_PREFIXES.get(link.kind or "", "")
+        prefix = "PCIe" if link.kind == "pcie" else FABRIC_PREFIXES.get(link.kind or "", "")
         symbols[frozenset((link.a, link.b))] = clean(link.link_class or "") or f"{prefix}{UNKNOWN}"
     return symbols
 
@@ -124,7 +124,9 @@ def _legend(page: Page, used: set[str], links: Iterable[Link]) -> list[Line]:
     for symbol in sorted(used - {*LEGEND, _SELF, UNKNOWN, INAPPLICABLE}):
         prefix = re.sub(r"([0-9]+|\?)$", "", symbol)
         name = _FABRICS.get(prefix, "")
-        if symbol == f"{prefix}?":
+        if symbol == "PCIe?":
+            meanings[symbol] = "a PCIe path, its class is not known"
+        elif symbol == f"{prefix}?":
             meanings[symbol] = f"{name} links, their number is not known"
         elif name:
             meanings[f"{prefix}n"] = f"n bonded {name} links" if prefix != "NV" else "n bonded NVLinks"

@@ -35,6 +35,7 @@ _WORDS = {
     "ray": "Ray’s view",
     "ray.type": "Ray’s type",
     "links.count": "the number of links",
+    "links.link_class": "the link classes",
     _REGISTER: "what Ray would register",
     "os": "operating system",
     "cpu": "processors",

@@ -15,6 +15,8 @@ from raxl.sources.numbers import MOST_BYTES, MOST_PLACES, whole
 FOLDER = "/sys/class/kfd/kfd/topology/nodes"
 XGMI, PCIE = 11, 2
 _LOCAL_HEAPS = (1, 2)
+_MOST_LINKS = 64
+"""More than any two packages are joined by: a larger ratio is no count."""
 _LINE = re.compile(r"^(\w+) (-?[0-9]{1,20})$", re.MULTILINE)
 _LEAST, _MOST = -(1 << 63), (1 << 64) - 1
 _RANGES = {
@@ -108,6 +110,16 @@ def unread(answers: Answers) -> dict[int, Answer]:
     """The nodes that are listed and could not be read: in a container without the device, the kernel answers EPERM."""
     refused = {number: files["properties"] for number, files in answers.nodes.items()}
     return {number: answer for number, answer in refused.items() if not answer.known and answer.reason != "not-asked"}
+
+
+def count_of_links(least: int, most: int) -> int | None:
+    """How many XGMI links join a pair, by its bandwidths; None where they do not tell.
+
+    The kernel gives the bandwidth of one link as the least and of all as the most (amdgpu_amdkfd.c,
+    amdgpu_amdkfd_get_xgmi_bandwidth_mbytes). Zero says that it does not know.
+    """
+    count = most // least if least > 0 and most % least == 0 else 0
+    return count if 0 < count <= _MOST_LINKS else None
 
 
 def _node(number: int, properties: Mapping[str, int], files: Mapping[str, Answer]) -> KfdNode:

@@ -72,7 +72,7 @@ def _pcie(
         return Link(a, b, computed, "pcie", evidence=(mine.evidence,))
     if claim is not None and claim.link_class is not None:
         return Link(a, b, claim.link_class, "pcie", evidence=(claim.evidence,))
-    return Link(a, b)
+    return Link(a, b, kind="pcie", evidence=(claim.evidence,)) if claim is not None else Link(a, b)
 
 
 def _scale_up(a: str, b: str, claim: LinkClaim, device_id: str | None) -> Link:
