@@ -27,6 +27,11 @@ NAMES = tuple(sorted(path.parent.name for path in FOLDER.glob("*/machine.txt")))
 CREATED = "2026-01-15T08:00:00Z"
 
 _ABSENT = Answer(None, "not-present", "")
+_NO_LIBRARY = {
+    "nvml": "NVML error 12: NVML Shared Library Not Found",
+    "amdsmi": "amdsmi: libamd_smi.so is not to be found",
+}
+"""What each library's class says where there is none."""
 _PIECES = re.compile(r" {2,}(?=\S+ (?:=|->|!)(?: |$))")
 _PIECE = re.compile(r"(\S+)(?: (=|->|!)(?: (.*))?)?")
 _COMMAND = re.compile(r"\$ (.+?)(?: \(exit (\d+)\))?(?: ! (\S+): (.*))?")
@@ -59,7 +64,7 @@ class _Recording(TreeRecording):
             missing = f"{subject.split()[0]} is in none of the trusted folders"
             return self._machine.commands.get(subject) or Answer(None, "not-installed", missing)
         if kind == "library":
-            return Answer(None, "not-installed", "NVML error 12: NVML Shared Library Not Found")
+            return Answer(None, "not-installed", _NO_LIBRARY[subject.split(" ")[0]])
         if kind == "process":
             return Answer(_process(self._machine.header)[subject])
         if kind == "document":

@@ -19,6 +19,7 @@ DEVICE = (
     "nvml",
     "nvidia-smi -q -x",
     "/proc/driver/nvidia/gpus",
+    "amdsmi",
     "kfd",
     "sysfs",
     *_AMD,
@@ -28,7 +29,7 @@ DEVICE = (
 )
 """What a device is and how it does is believed from these, in this order; a source that is not named comes last."""
 _PLACED = frozenset({"address", "host_bridge", "numa_node", "vendor_id", "device_id", "subsystem_id", "link"})
-_COMPARED = ("uuid", "serial", "numa_node", "memory_numa_node", "device_id")
+_COMPARED = ("index", "uuid", "serial", "numa_node", "memory_numa_node", "device_id")
 """Facts that two sources should not tell differently. A model's name and a link's present speed may differ."""
 
 
