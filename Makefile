@@ -23,6 +23,7 @@ generated completions: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-dev $(VENV)/.debian
 	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/hang.py
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

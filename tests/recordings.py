@@ -111,13 +111,13 @@ def parse(text: str) -> Machine:
     model = _text(header["like"]) if "like" in header else ""
     header = {**(parse(model).header if model else {}), **header}
     machine = Machine(header, _common(header), {}, set(), {}, {})
-    _read(_expanded(model.partition("\n\n")[2].splitlines()), machine)
-    _read(_expanded(body.splitlines()), machine)
+    _read(expanded(model.partition("\n\n")[2].splitlines()), machine)
+    _read(expanded(body.splitlines()), machine)
     _kernels_own_links(machine)
     return machine
 
 
-def _expanded(lines: list[str]) -> list[str]:
+def expanded(lines: list[str]) -> list[str]:
     """The lines with every `for` written out: the block below `do` once for each row of values."""
     out: list[str] = []
     while lines:
@@ -133,7 +133,7 @@ def _expanded(lines: list[str]) -> list[str]:
         block, lines = [text.removeprefix("    ") for text in lines[:size]], lines[size:]
         for row in filter(str.strip, rows):
             values = dict(zip(names, row.split(None, len(names) - 1), strict=True))
-            out += _expanded([_filled(text, values) for text in block])
+            out += expanded([_filled(text, values) for text in block])
     return out
 
 

@@ -148,7 +148,7 @@ def _by_library(
     links, contradictions = amdsmi_links.links(answers, packages)
     joined, more = amdsmi_links.together(links, xgmi, packages)
     listed = [package for package in packages if package.address not in others]
-    problems = [*contradictions, *more, *_uncounted(own, len(listed))]
+    problems = [*contradictions, *more, *_uncounted(own, len(listed)), *amdsmi.given_up(answers, claims)]
     return _Said(
         claims=tuple(_partitioned(claim, of_kfd, problems) for claim in claims),
         links=tuple(joined),

@@ -12,14 +12,16 @@ from typing import Any, Iterable, Mapping, NamedTuple, Sequence, Tuple
 
 from raxl.host import Answer, Host
 from raxl.model.accelerator import Fabric, Partition, RayView
-from raxl.model.identity import pci_address
+from raxl.model.identity import accelerator_id, pci_address
 from raxl.model.node import Software
-from raxl.model.problem import FAILED, NOT_APPLICABLE, NOT_ASKED, TIMED_OUT
+from raxl.model.problem import FAILED, NOT_APPLICABLE, NOT_ASKED, TIMED_OUT, Problem
 from raxl.model.report import Claim, Silence
 from raxl.sources import amd_names, amdsmi_values
 
 NAME = "amdsmi"
 _MOST_DEVICES = 512
+_DIED = "asking process"
+"""In the words for a call at which the asking process ended (`raxl.host.asker`)."""
 _IDENTITY = ("address", "unique_id", "memory_bytes", "asic", "kfd", "ids")
 _OF_PACKAGE = (
     "serial",
@@ -141,6 +143,18 @@ def placed(answers: Answers, own: Sequence[str]) -> list[Package]:
     missing = sum(package.address is None for package in found)
     spare = iter(left if len(left) == missing else [])
     return [package if package.address else package._replace(address=next(spare, None)) for package in found]
+
+
+def given_up(answers: Answers, found: Sequence[Claim]) -> Iterable[Problem]:
+    """What a library that hung or crashed costs beside the values that the kernel told: once for each device."""
+    by_place = {claim.address: claim for claim in found}
+    for package in packages(answers.devices):
+        device = answers.devices[package.numbers[0]]
+        gone = next((one for one in device.values() if one.reason == TIMED_OUT or _DIED in one.message), None)
+        claim = by_place.get(package.address)
+        if gone is not None and claim is not None:
+            subject = accelerator_id(claim.vendor, claim.index, claim.address, package.numbers[0])
+            yield Problem(f"{subject}.attributes", gone.reason or FAILED, gone.message, (NAME,))
 
 
 def software(answers: Answers) -> Iterable[Software]:

@@ -52,7 +52,8 @@ class AmdSmi:
             return Answer(None, "not-supported", str(error))
         code = getattr(error, "err_code", None)
         if not isinstance(code, int):
-            return Answer(None, "failed", " ".join(f"{type(error).__name__}: {error}".split())[:300])
+            words = f"{type(error).__name__}: {error}".replace(self._root or "\0", "")
+            return Answer(None, "failed", " ".join(words.split())[:300])
         words = str(getattr(error, "err_info", "")).rpartition(" - ")[2].strip()
         return Answer(None, _REASONS.get(code, "failed"), f"AMD SMI error {code}: {words}")
 

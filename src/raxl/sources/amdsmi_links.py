@@ -36,7 +36,7 @@ def links(answers: Answers, packages: Sequence[Package]) -> tuple[list[LinkClaim
         counts = [end[other] for end, other in ((ends[a], b), (ends[b], a)) if end is not None]
         if len(set(counts)) > 1:
             here, there = packages[a].address, packages[b].address
-            message = f"{here} has {counts[0]} XGMI links to {there}, which has {counts[1]} back"
+            message = f"XGMI links from {here} to {there}: {counts[0]}, and {counts[1]} back"
             problems.append(Problem("links", DISAGREEMENT, message, (NAME,)))
         found.append(_claim(names[a], names[b], pair, counts))
     return found, problems
@@ -121,4 +121,4 @@ def _filled(claim: LinkClaim, other: LinkClaim) -> LinkClaim:
 
 
 def _words(claim: LinkClaim) -> str:
-    return f"{claim.count} XGMI links" if claim.kind == "xgmi" and claim.count else (claim.kind or "nothing").upper()
+    return claim.link_class or (claim.kind or "nothing").upper()

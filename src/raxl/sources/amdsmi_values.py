@@ -8,6 +8,7 @@ from typing import Any, Iterable, Mapping, Optional, Tuple
 
 from raxl.host import Answer
 from raxl.model.component import PciLink
+from raxl.sources import amd_names
 from raxl.sources.amdsmi_library import THROTTLES
 from raxl.sources.numbers import MOST_BYTES, MOST_PLACES
 
@@ -96,7 +97,7 @@ def attributes(device: Mapping[str, Answer]) -> Mapping[str, Any]:
         "board_model": board.get("model_number"),
         "slot": pcie.get("slot"),
         "kfd_node": kfd.get("node"),
-        "xgmi_node": device["xgmi_node"].value,
+        "xgmi_node": device["xgmi_node"].value if amd_names.unit(device["hive"].value) else None,
         "xgmi_links_up": states["U"] if states else None,
         "xgmi_links_down": states["D"] if states else None,
         "ecc_correctable": ecc.get("correctable"),
