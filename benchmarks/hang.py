@@ -1,5 +1,5 @@
-"""What a vendor's library that never returns costs a live `raxl topo`: medians of interleaved runs, each against the same
-machine with a healthy library in the same run.
+"""What a vendor's library that never returns costs a live `raxl topo`: medians of interleaved runs, each against the
+same machine with a healthy library in the same run.
 
     python benchmarks/hang.py [--runs N]
 
@@ -58,9 +58,10 @@ def told(name: str, healthy: float, hanging: float, deadline: float) -> bool:
     """Prints one case; whether it costs no more than its deadline."""
     difference = hanging - healthy
     within = difference <= deadline + ALLOWED_SECONDS
+    verdict = "ok" if within else "EXCEEDED"
     sys.stdout.write(
         f"{name:24} healthy {healthy * 1e3:6.0f} ms   hanging {hanging * 1e3:6.0f} ms   "
-        f"difference {difference * 1e3:6.0f} ms   deadline {deadline * 1e3:6.0f} ms   {'ok' if within else 'EXCEEDED'}\n"
+        f"difference {difference * 1e3:6.0f} ms   deadline {deadline * 1e3:6.0f} ms   {verdict}\n"
     )
     return within
 
