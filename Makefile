@@ -32,8 +32,10 @@ $(VENV)/.installed: $(VENV)/bin/python pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check -e .
 	@touch $@
 
-$(VENV)/.installed-dev: $(VENV)/bin/python pyproject.toml requirements-dev.lock
+# `amdsmi` has a folder of its own: where it can be imported and its library is missing, `import ray` fails.
+$(VENV)/.installed-dev: $(VENV)/bin/python pyproject.toml requirements-dev.lock requirements-bindings.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-dev.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(VENV)/bindings -r requirements-bindings.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -e .
 	@touch $@ $(VENV)/.installed
 

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,6 +37,8 @@ class Stub(NamedTuple):
 NVML = Stub("nvml", "usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1", "nvml*")
 AMDSMI = Stub("amdsmi", "opt/rocm/lib/libamd_smi.so", "amdsmi_*")
 ALL = (NVML, AMDSMI)
+BINDINGS = Path(sys.prefix) / "bindings"
+"""Where `amdsmi` is installed apart: where it can be imported and its library is missing, `import ray` fails."""
 VIEWS = ("topo.txt", "discover.txt", "topo.json")
 """What is held to expected files of each machine."""
 
@@ -106,11 +107,11 @@ def compiled(stub: Stub, library: Path, without: Sequence[str]) -> None:
 
 
 def binding() -> Path:
-    """The folder of the installed `amdsmi`."""
-    spec = find_spec("amdsmi")
-    if spec is None or not spec.submodule_search_locations:
-        pytest.skip("no amdsmi (pip install amdsmi)")
-    return Path(spec.submodule_search_locations[0])
+    """The folder of `amdsmi`."""
+    folder = BINDINGS / "amdsmi"
+    if not folder.is_dir():
+        pytest.skip(f"no amdsmi (pip install --no-deps --target {BINDINGS} -r requirements-bindings.lock)")
+    return folder
 
 
 def _unanswered() -> str:
@@ -150,7 +151,7 @@ def raxl(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str
         capture_output=True,
         text=True,
         timeout=60,
-        env={**os.environ, "LC_ALL": "C.UTF-8", "COLUMNS": "100", **environment},
+        env={**os.environ, "PYTHONPATH": str(BINDINGS), "LC_ALL": "C.UTF-8", "COLUMNS": "100", **environment},
         check=False,
     )
     assert "Traceback" not in done.stderr
