@@ -23,6 +23,7 @@ generated completions: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-dev $(VENV)/.debian
 	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/hang.py
 
 # What `tests/gpu/run.sh` installs where nothing can be fetched.
 gpu-wheels: $(VENV)/.installed-dev
@@ -37,8 +38,10 @@ $(VENV)/.installed: $(VENV)/bin/python pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check -e .
 	@touch $@
 
-$(VENV)/.installed-dev: $(VENV)/bin/python pyproject.toml requirements-dev.lock
+# `amdsmi` has a folder of its own: where it can be imported and its library is missing, `import ray` fails.
+$(VENV)/.installed-dev: $(VENV)/bin/python pyproject.toml requirements-dev.lock requirements-bindings.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-dev.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(VENV)/bindings -r requirements-bindings.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -e .
 	@touch $@ $(VENV)/.installed
 

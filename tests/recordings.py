@@ -27,6 +27,11 @@ NAMES = tuple(sorted(path.parent.name for path in FOLDER.glob("*/machine.txt")))
 CREATED = "2026-01-15T08:00:00Z"
 
 _ABSENT = Answer(None, "not-present", "")
+_NO_LIBRARY = {
+    "nvml": "NVML error 12: NVML Shared Library Not Found",
+    "amdsmi": "amdsmi: libamd_smi.so is not to be found",
+}
+"""What each library's class says where there is none."""
 _PIECES = re.compile(r" {2,}(?=\S+ (?:=|->|!)(?: |$))")
 _PIECE = re.compile(r"(\S+)(?: (=|->|!)(?: (.*))?)?")
 _COMMAND = re.compile(r"\$ (.+?)(?: \(exit (\d+)\))?(?: ! (\S+): (.*))?")
@@ -59,7 +64,7 @@ class _Recording(TreeRecording):
             missing = f"{subject.split()[0]} is in none of the trusted folders"
             return self._machine.commands.get(subject) or Answer(None, "not-installed", missing)
         if kind == "library":
-            return Answer(None, "not-installed", "NVML error 12: NVML Shared Library Not Found")
+            return Answer(None, "not-installed", _NO_LIBRARY[subject.split(" ")[0]])
         if kind == "process":
             return Answer(_process(self._machine.header)[subject])
         if kind == "document":
@@ -106,13 +111,13 @@ def parse(text: str) -> Machine:
     model = _text(header["like"]) if "like" in header else ""
     header = {**(parse(model).header if model else {}), **header}
     machine = Machine(header, _common(header), {}, set(), {}, {})
-    _read(_expanded(model.partition("\n\n")[2].splitlines()), machine)
-    _read(_expanded(body.splitlines()), machine)
+    _read(expanded(model.partition("\n\n")[2].splitlines()), machine)
+    _read(expanded(body.splitlines()), machine)
     _kernels_own_links(machine)
     return machine
 
 
-def _expanded(lines: list[str]) -> list[str]:
+def expanded(lines: list[str]) -> list[str]:
     """The lines with every `for` written out: the block below `do` once for each row of values."""
     out: list[str] = []
     while lines:
@@ -128,7 +133,7 @@ def _expanded(lines: list[str]) -> list[str]:
         block, lines = [text.removeprefix("    ") for text in lines[:size]], lines[size:]
         for row in filter(str.strip, rows):
             values = dict(zip(names, row.split(None, len(names) - 1), strict=True))
-            out += _expanded([_filled(text, values) for text in block])
+            out += expanded([_filled(text, values) for text in block])
     return out
 
 

@@ -33,7 +33,7 @@ THIRD_PARTIES = {
     "httpx": (),
     "yaml": (),
     "pynvml": ("sources/nvml_library.py",),
-    "amdsmi": (),
+    "amdsmi": ("sources/amdsmi_library.py",),
     "prometheus_client": (),
     "torch": (),
 }

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 import recordings
-import stubs
-from test_nvml import live, raxl
+from stubs import NVML, live, raxl, scenario
 
 COMPARE = Path(__file__).parent / "gpu/compare.py"
 
@@ -20,9 +19,9 @@ COMPARE = Path(__file__).parent / "gpu/compare.py"
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An inventory of NVML's, and what `nvidia-smi` prints of the same eight GPUs."""
     folder = tmp_path_factory.mktemp("gpu")
-    snapshot = live("hgx-h100", folder).snapshot
+    snapshot = live(NVML, "hgx-h100", folder).snapshot
     (folder / "inventory.json").write_text(raxl("topo", "--format", "json", "--from", str(snapshot)).stdout)
-    commands = recordings.parse(recordings._text(stubs.scenario("hgx-h100").machine)).commands
+    commands = recordings.parse(recordings._text(scenario(NVML, "hgx-h100").machine)).commands
     (folder / "query.xml").write_text(commands["nvidia-smi -q -x"].value.stdout)
     (folder / "matrix.txt").write_text(commands["nvidia-smi topo -m"].value.stdout)
     return folder

@@ -5,22 +5,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
 
-import stubs
 from raxl import __version__
+from stubs import NVML, VIEWS, Ran, build, live, node, raxl
 from test_recordings import EXPECTED, VERSION
 
-CODES = dict.fromkeys(stubs.NAMES, 0) | dict.fromkeys(
+NAMES = NVML.machines
+CODES = dict.fromkeys(NAMES, 0) | dict.fromkeys(
     ("gpu-lost", "unknown-error", "hang", "hang-at-start", "crash-twice", "mismatch", "disagreements"), 3
 )
 """3 where a device's memory, state or links could not be read; a serial alone is a lesser gap."""
@@ -28,48 +26,13 @@ SECONDS = {"hang": 2.0, "hang-at-start": 10.0}
 """What a call that never returns costs: its deadline, once."""
 
 
-class Ran(NamedTuple):
-    """One live run of `topo`, and the recording that it made."""
-
-    code: int
-    text: str
-    seconds: float
-    snapshot: Path
-
-
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ran]:
-    return {name: live(name, tmp_path_factory.mktemp(name)) for name in stubs.NAMES}
+    return {name: live(NVML, name, tmp_path_factory.mktemp(name)) for name in NAMES}
 
 
-def live(name: str, folder: Path) -> Ran:
-    root, snapshot = folder / "root", folder / "node.tar.gz"
-    stubs.build(name, root)
-    begun = time.monotonic()
-    done = raxl("topo", "--record", str(snapshot), RAXL_HOST_ROOT=str(root))
-    return Ran(done.returncode, done.stdout, time.monotonic() - begun, snapshot)
-
-
-def raxl(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "raxl", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={**os.environ, "LC_ALL": "C.UTF-8", "COLUMNS": "100", **environment},
-        check=False,
-    )
-    assert "Traceback" not in done.stderr
-    return done
-
-
-def nodes(ran: Ran) -> dict[str, Any]:
-    (node,) = json.loads(raxl("topo", "--format", "json", "--from", str(ran.snapshot)).stdout)["nodes"]
-    return node  # type: ignore[no-any-return]
-
-
-@pytest.mark.parametrize("view", stubs.VIEWS)
-@pytest.mark.parametrize("name", stubs.NAMES)
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("name", NAMES)
 def test_output_is_as_expected(name: str, view: str, ran: dict[str, Ran], request: pytest.FixtureRequest) -> None:
     command, ending = view.split(".")
     options = ["--format", "json"] if ending == "json" else []
@@ -86,7 +49,7 @@ def test_output_is_as_expected(name: str, view: str, ran: dict[str, Ran], reques
         assert (ran[name].text, ran[name].code) == (done.stdout, done.returncode)
 
 
-@pytest.mark.parametrize("name", stubs.NAMES)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_library_costs_its_deadline_once(name: str, ran: dict[str, Ran]) -> None:
     least = SECONDS.get(name, 0.0)
     assert least <= ran[name].seconds < least + 2
@@ -94,7 +57,7 @@ def test_a_library_costs_its_deadline_once(name: str, ran: dict[str, Ran]) -> No
 
 def test_every_call_that_the_library_answers_is_kept_for_replay(ran: dict[str, Ran]) -> None:
     """Values with their own spelling: NVML's addresses, chassis, clique, rows, links at their other end."""
-    tray, hgx = nodes(ran["nvl72-tray"]), nodes(ran["hgx-h100"])
+    tray, hgx = node(ran["nvl72-tray"]), node(ran["hgx-h100"])
     first = tray["accelerators"][0]
     assert first["pci"]["address"] == "0008:01:00.0"
     assert first["fabric"] == {
@@ -118,22 +81,22 @@ def test_every_call_that_the_library_answers_is_kept_for_replay(ran: dict[str, R
 
 
 def test_a_device_that_hangs_costs_its_own_answers(ran: dict[str, Ran]) -> None:
-    node = nodes(ran["hang"])
-    known = [device["index"] for device in node["accelerators"] if device["memory_bytes"] and device["state"] == "ok"]
+    found = node(ran["hang"])
+    known = [device["index"] for device in found["accelerators"] if device["memory_bytes"] and device["state"] == "ok"]
     assert known == [0, 1, 2, 4, 5, 6, 7]
-    assert node["accelerators"][3]["uuid"] == "GPU-00000000-0000-4000-8000-000000000003"
+    assert found["accelerators"][3]["uuid"] == "GPU-00000000-0000-4000-8000-000000000003"
 
 
 def test_a_lost_device_keeps_its_number_and_its_place(ran: dict[str, Ran]) -> None:
-    node = nodes(ran["gpu-lost"])
-    gone = node["accelerators"][6]
+    found = node(ran["gpu-lost"])
+    gone = found["accelerators"][6]
     assert (gone["id"], gone["pci"]["address"], gone["state"]) == ("nvidia:6", "0000:bb:00.0", "lost")
-    assert len(node["accelerators"]) == 8
+    assert len(found["accelerators"]) == 8
 
 
 def test_two_sources_that_differ_are_both_told(ran: dict[str, Ran]) -> None:
-    node = nodes(ran["disagreements"])
-    told = {one["subject"]: one["message"] for one in node["problems"] if one["reason"] == "disagreement"}
+    found = node(ran["disagreements"])
+    told = {one["subject"]: one["message"] for one in found["problems"] if one["reason"] == "disagreement"}
     assert told == {
         "accelerators": "4 GPUs are on the bus with NVIDIA's driver, NVML lists 3",
         "links": "nvidia:0–nvidia:1: nvml says PXB, the PCI tree says NODE",
@@ -144,7 +107,7 @@ def test_two_sources_that_differ_are_both_told(ran: dict[str, Ran]) -> None:
         "nvidia:2.numa_node": "sysfs says none, nvml says 1",
         "nvidia:1.pci.link.width": "sysfs says 16, nvml says 8",
     }
-    assert [device["numa_node"] for device in node["accelerators"]] == [0, 0, 1, None]
+    assert [device["numa_node"] for device in found["accelerators"]] == [0, 0, 1, None]
 
 
 def test_a_redacted_snapshot_holds_no_identity_that_the_library_gave(ran: dict[str, Ran], tmp_path: Path) -> None:
@@ -159,7 +122,7 @@ def test_a_redacted_snapshot_holds_no_identity_that_the_library_gave(ran: dict[s
 def test_the_collector_carries_the_binding(ran: dict[str, Ran], tmp_path: Path) -> None:
     """On a node without packages: isolated, without site, below another root."""
     collector = subprocess.run([sys.executable, "-m", "raxl", "snapshot", "collector"], capture_output=True, check=True)
-    stubs.build("hgx-h100", tmp_path / "root")
+    build(NVML, "hgx-h100", tmp_path / "root")
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-"],
         input=collector.stdout,
@@ -169,6 +132,6 @@ def test_the_collector_carries_the_binding(ran: dict[str, Ran], tmp_path: Path) 
         check=True,
     )
     (tmp_path / "node.tar.gz").write_bytes(done.stdout)
-    collected = nodes(Ran(0, "", 0.0, tmp_path / "node.tar.gz"))
-    assert collected["accelerators"] == nodes(ran["hgx-h100"])["accelerators"]
-    assert collected["links"] == nodes(ran["hgx-h100"])["links"]
+    collected = node(Ran(0, "", 0.0, tmp_path / "node.tar.gz"))
+    assert collected["accelerators"] == node(ran["hgx-h100"])["accelerators"]
+    assert collected["links"] == node(ran["hgx-h100"])["links"]

@@ -155,7 +155,9 @@ def test_nothing_is_expected_of_recordings_that_are_gone(accept: bool) -> None:
     found = {path.relative_to(EXPECTED) for path in EXPECTED.glob("*/*")}
     wanted = {Path(name, view) for name in recordings.NAMES for view in VIEWS}
     wanted |= {Path(name, path_view(a, b, format)) for name, a, b, format in ASKED_PATHS}
-    wanted |= {Path(f"nvml-{name}", view) for name in stubs.NAMES for view in stubs.VIEWS}
+    wanted |= {
+        Path(f"{stub.name}-{name}", view) for stub in stubs.ALL for name in stub.machines for view in stubs.VIEWS
+    }
     stale = found - wanted
     if accept:
         for path in {EXPECTED / path.parts[0] for path in stale} - {EXPECTED / path.parts[0] for path in wanted}:

@@ -1,105 +1,18 @@
 /* A library that answers NVML's calls from a text beside it, so that the real pynvml makes its real calls.
  *
- * The text `nvml.txt` in the library's own folder has a line `KEY = VALUE` for each answer: `count = 8`,
- * `3.name = NVIDIA H100`, `3.nvlink.0 = 1 switch 00000000:05:00.0`. A key may hold `*` for the device's number.
- * A value `!N` makes the call return error N, `hang` never returns and ignores every signal, `crash` ends the process,
- * `leave` leaves it, `print` writes to descriptor 1 and then answers nothing. What no line answers is not supported (3).
+ * The text `nvml.txt` in the library's own folder is as `stub.h` says: `3.nvlink.0 = 1 switch 00000000:05:00.0`.
  * Signatures after nvml.h of CUDA 12.8 and 13.
  */
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+enum { NOT_SUPPORTED = 3 };
+#include "../stub.h"
 
 typedef int nvmlReturn_t;
 typedef struct device { int index; int mig; } *nvmlDevice_t;
 
-enum { OK = 0, INVALID = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, TOO_SMALL = 7, VERSION = 25 };
-enum { MOST = 256, LONGEST = 256 };
+enum { INVALID = 2, NOT_FOUND = 6, TOO_SMALL = 7, VERSION = 25, MOST = 256 };
 
 static struct device devices[MOST];
 static struct device migs[MOST];
-static char text[1 << 18];
-
-static void misbehave(const char *how)
-{
-    if (!strcmp(how, "hang")) {
-        sigset_t all;
-        sigfillset(&all);
-        sigprocmask(SIG_BLOCK, &all, NULL);
-        for (;;)
-            pause();
-    }
-    if (!strcmp(how, "crash"))
-        *(volatile int *)0 = 1;
-    if (!strcmp(how, "leave"))
-        _exit(0);
-    if (!strcmp(how, "print"))
-        printf("NVML: something went wrong\n"), fflush(stdout);
-}
-
-static int line_of(const char *key, char *value)
-{
-    char *line = text;
-    size_t length = strlen(key);
-    while (*line) {
-        char *end = strchr(line, '\n');
-        size_t size = end ? (size_t)(end - line) : strlen(line);
-        if (size > length + 3 && !strncmp(line, key, length) && !strncmp(line + length, " = ", 3)) {
-            size -= length + 3;
-            if (size >= LONGEST)
-                size = LONGEST - 1;
-            memcpy(value, line + length + 3, size);
-            value[size] = 0;
-            return 1;
-        }
-        if (!end)
-            break;
-        line = end + 1;
-    }
-    return 0;
-}
-
-/* The value of a key, for one device or for all; what it says to do is done, an error it names is given back. */
-static nvmlReturn_t answer(int index, const char *name, char *value)
-{
-    char key[LONGEST];
-    if (index < 0)
-        snprintf(key, sizeof key, "%s", name);
-    else
-        snprintf(key, sizeof key, "%d.%s", index, name);
-    if (!line_of(key, value)) {
-        snprintf(key, sizeof key, "*.%s", name);
-        if (index < 0 || !line_of(key, value))
-            return NOT_SUPPORTED;
-    }
-    misbehave(value);
-    if (value[0] == '!')
-        return atoi(value + 1);
-    if (!strcmp(value, "print"))
-        return NOT_SUPPORTED;
-    if (index >= 0) { /* `{i}` stands for the device's number, `{x}` for it as two hex digits */
-        char *mark, rest[LONGEST];
-        while ((mark = strstr(value, "{i}")) || (mark = strstr(value, "{x}"))) {
-            int hex = mark[1] == 'x';
-            snprintf(rest, sizeof rest, "%s", mark + 3);
-            snprintf(mark, LONGEST - (mark - value), hex ? "%02X%s" : "%d%s", index, rest);
-        }
-    }
-    return OK;
-}
-
-static nvmlReturn_t number(int index, const char *name, unsigned long long *out)
-{
-    char value[LONGEST];
-    nvmlReturn_t code = answer(index, name, value);
-    if (code == OK)
-        *out = strtoull(value, NULL, 0);
-    return code;
-}
 
 static nvmlReturn_t small(nvmlDevice_t device, const char *name, unsigned *out)
 {
@@ -133,31 +46,11 @@ static nvmlReturn_t two(nvmlDevice_t device, const char *name, unsigned *first, 
     return code;
 }
 
-static void load(void)
-{
-    Dl_info self;
-    char path[4096];
-    FILE *file;
-    char *folder;
-    size_t size;
-    if (!dladdr((void *)load, &self))
-        return;
-    snprintf(path, sizeof path, "%s", self.dli_fname);
-    folder = strrchr(path, '/');
-    snprintf(folder ? folder + 1 : path, 16, "nvml.txt");
-    file = fopen(path, "r");
-    if (!file)
-        return;
-    size = fread(text, 1, sizeof text - 1, file);
-    text[size] = 0;
-    fclose(file);
-}
-
 nvmlReturn_t nvmlInit_v2(void)
 {
     char value[LONGEST];
     nvmlReturn_t code;
-    load();
+    load("nvml.txt");
     code = answer(-1, "init", value);
     return code == NOT_SUPPORTED ? OK : code;
 }

@@ -1,11 +1,16 @@
-"""AMD Instinct and Radeon GPUs: PCI, amdgpu's files beside the PCI device, and KFD's topology."""
+"""AMD Instinct and Radeon GPUs: PCI, amdgpu's files beside the PCI device, KFD's topology, and AMD SMI.
+
+The kernel's files tell what a device is and how it is joined. AMD's library adds what they do not: counts of errors,
+links by their ends, processes. A machine without it, which is the usual one, lacks nothing that matters.
+"""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import combinations
 from typing import AbstractSet as Set
-from typing import Mapping, NamedTuple, Sequence
+from typing import Iterable, Mapping, NamedTuple, Sequence
 
 from raxl.host import Answer, Host, stripped
 from raxl.model.accelerator import Fabric, Partition, RayView
@@ -13,7 +18,9 @@ from raxl.model.component import PciFunction
 from raxl.model.link import fabric_class
 from raxl.model.node import Software
 from raxl.model.problem import (
+    DISAGREEMENT,
     NOT_APPLICABLE,
+    NOT_ASKED,
     NOT_INSTALLED,
     NOT_PERMITTED,
     NOT_PRESENT,
@@ -21,7 +28,7 @@ from raxl.model.problem import (
     Problem,
 )
 from raxl.model.report import Claim, LinkClaim, Report, Silence
-from raxl.sources import amd_names, kfd, pci
+from raxl.sources import amd_names, amdsmi, amdsmi_links, kfd, pci
 from raxl.sources.numbers import MOST_BYTES, whole
 
 _FILES = (
@@ -37,11 +44,12 @@ _OF_DRIVER = ("uuid", "serial", "memory_bytes", "index")
 
 
 class Answers(NamedTuple):
-    """KFD's topology, and amdgpu's files by PCI address."""
+    """KFD's topology, amdgpu's files by PCI address, and what the library says."""
 
     kfd: kfd.Answers
     devices: Mapping[str, Mapping[str, Answer]]
     version: Answer
+    library: amdsmi.Answers
 
 
 class Amd:
@@ -51,28 +59,40 @@ class Amd:
     family = "AMD"
 
     def ask(self, host: Host) -> Answers:
-        """Asks KFD, and amdgpu's files of each display or accelerator function of the vendor."""
+        """Asks KFD, amdgpu's files of each display or accelerator function of the vendor, and where there is such a
+        device the library."""
         devices = {}
         for name in host.names(pci.FOLDER).value or ():
             folder = f"{pci.FOLDER}/{name}"
             if stripped(host.text(f"{folder}/vendor")) == "0x" + amd_names.VENDOR_ID and _class_counts(host, folder):
                 devices[name] = {file: host.text(f"{folder}/{file}") for file in _FILES}
-        return Answers(kfd.ask(host), devices, host.text("/sys/module/amdgpu/version"))
+        topology = kfd.ask(host)
+        here = bool(kfd.parse(topology)) or any(_is_own(host, name) for name in devices)
+        unasked = amdsmi.Answers(Answer(None, NOT_ASKED, "no AMD GPU is here"), (), {})
+        return Answers(
+            kfd=topology,
+            devices=devices,
+            version=host.text("/sys/module/amdgpu/version"),
+            library=amdsmi.ask(host) if here else unasked,
+        )
 
     def parse(self, answers: Answers, functions: Sequence[PciFunction]) -> Report:
-        """One claim a device and source; XGMI links from KFD."""
+        """One claim a device and source; XGMI links from the library and KFD."""
         nodes = kfd.parse(answers.kfd)
         packages = _packages(nodes)
         on_bus = [function for function in functions if is_gpu(function)]
         claims = [_from_bus(function, answers) for function in on_bus]
         claims += [_from_kfd(index, package, answers) for index, package in enumerate(packages)]
-        withheld = _withheld(on_bus, {package[0].address for package in packages})
+        library = _by_library(answers.library, functions, claims[len(on_bus) :], _xgmi(packages))
+        withheld = _withheld(on_bus, {package[0].address for package in packages} | library.joined)
         version = stripped(answers.version)
+        kernel = (Software("amdgpu", version, "/sys/module/amdgpu/version"),) if version else ()
         return Report(
-            claims=tuple(claims),
-            links=(*_xgmi(packages), *withheld),
-            software=(Software("amdgpu", version, "/sys/module/amdgpu/version"),) if version else (),
-            problems=tuple(
+            claims=(*claims, *library.claims),
+            links=(*library.links, *withheld),
+            software=kernel or tuple(amdsmi.software(answers.library)),
+            problems=library.problems
+            + tuple(
                 Problem(
                     "accelerators",
                     answer.reason or "failed",
@@ -94,8 +114,71 @@ def is_gpu(function: PciFunction) -> bool:
     )
 
 
+def _is_own(host: Host, name: str) -> bool:
+    """Whether the function is a GPU with memory of its own."""
+    device = stripped(host.text(f"{pci.FOLDER}/{name}/device")) or ""
+    return device[2:] not in amd_names.INTEGRATED
+
+
 def _class_counts(host: Host, folder: str) -> bool:
     return (stripped(host.text(f"{folder}/class")) or "").startswith(("0x03", "0x12"))
+
+
+class _Said(NamedTuple):
+    """What the library says, and all links: its own and KFD's."""
+
+    claims: tuple[Claim, ...]
+    links: tuple[LinkClaim, ...]
+    problems: tuple[Problem, ...]
+    joined: Set[str]
+    """The addresses of the devices of which it told how they are joined."""
+
+
+def _by_library(
+    answers: amdsmi.Answers, functions: Sequence[PciFunction], of_kfd: Sequence[Claim], xgmi: Sequence[LinkClaim]
+) -> _Said:
+    """`of_kfd`, `xgmi`: what KFD says of devices and links."""
+    if not answers.start.known:
+        return _Said((), tuple(xgmi), tuple(_unsaid(answers.start)), frozenset())
+    known = {claim.address for claim in of_kfd}
+    own = [one.address for one in functions if is_gpu(one) and one.driver == "amdgpu" and one.evidence == "sysfs"]
+    others = {one.address for one in functions if not is_gpu(one)} - known
+    claims = [claim for claim in amdsmi.claims(answers, sorted(own)) if claim.address not in others]
+    packages = amdsmi.placed(answers, sorted(own))
+    links, contradictions = amdsmi_links.links(answers, packages)
+    joined, more = amdsmi_links.together(links, xgmi, packages)
+    listed = [package for package in packages if package.address not in others]
+    problems = [*contradictions, *more, *_uncounted(own, len(listed)), *amdsmi.given_up(answers, claims)]
+    return _Said(
+        claims=tuple(_partitioned(claim, of_kfd, problems) for claim in claims),
+        links=tuple(joined),
+        problems=tuple(problems),
+        joined=amdsmi_links.joined(answers, packages),
+    )
+
+
+def _unsaid(start: Answer) -> Iterable[Problem]:
+    """What the library's silence costs where it is there, and cannot be used."""
+    if start.reason not in (NOT_ASKED, NOT_INSTALLED):
+        silence = amdsmi.refusal(start)
+        yield Problem("accelerators.attributes", silence.reason, silence.message, (amdsmi.NAME,))
+
+
+def _uncounted(own: Sequence[str], count: int) -> Iterable[Problem]:
+    if own and len(own) != count:
+        message = f"{len(own)} GPUs are on the bus with amdgpu, amdsmi lists {count}"
+        yield Problem("accelerators", DISAGREEMENT, message, ("sysfs", amdsmi.NAME))
+
+
+def _partitioned(claim: Claim, of_kfd: Sequence[Claim], problems: list[Problem]) -> Claim:
+    """The claim without its partitions where KFD lists as many, and knows the memory of each."""
+    other = next((one for one in of_kfd if one.address == claim.address and one.unit in (None, claim.unit)), None)
+    if other is None or len(other.partitions) == len(claim.partitions):
+        return replace(claim, partitions=()) if other is not None else claim
+    mine, theirs = (max(1, len(one.partitions)) for one in (claim, other))
+    message = f"{claim.address}: amdsmi lists {mine} partitions, KFD lists {theirs}"
+    problems.append(Problem("accelerators.partitions", DISAGREEMENT, message, (amdsmi.NAME, "kfd")))
+    return claim
 
 
 def _from_bus(function: PciFunction, answers: Answers) -> Claim:

@@ -58,8 +58,10 @@ def asker(budget_seconds: float) -> Asker:
 
 def _folders(packages: Sequence[str]) -> list[str]:
     """Where the packages are installed, those that are; none of them is imported here."""
-    found = (find_spec(name) for name in packages)
-    return list(dict.fromkeys(str(Path(spec.origin).parent) for spec in found if spec is not None and spec.origin))
+    found = [spec for spec in map(find_spec, packages) if spec is not None and spec.origin]
+    return list(
+        dict.fromkeys(str(Path(str(spec.origin)).parents[bool(spec.submodule_search_locations)]) for spec in found)
+    )
 
 
 def recorded(begun: Asker, told_slow: Callable[[str], None] | None = None) -> Recording:

@@ -23,6 +23,7 @@ DEVICE = (
     "nvidia-smi --query-gpu",
     "nvidia-smi -L",
     "/proc/driver/nvidia/gpus",
+    "amdsmi",
     "kfd",
     "sysfs",
     *_AMD,
@@ -40,7 +41,7 @@ DEVICE = (
 _PLACED = frozenset({"address", "host_bridge", "numa_node", "vendor_id", "device_id", "subsystem_id", "link"})
 _MIG = ("mig:", "MIG-")
 """How the ids of MIG devices begin: their number where nobody tells the UUID."""
-_COMPARED = ("uuid", "serial", "numa_node", "memory_numa_node", "device_id", "pci.link.width")
+_COMPARED = ("index", "uuid", "serial", "numa_node", "memory_numa_node", "device_id", "pci.link.width")
 """Facts that two sources should not tell differently. A model's name and a link's present speed may differ."""
 
 
@@ -244,6 +245,6 @@ def _said(claim: Claim, field: str) -> Any:
     if field == "pci.link.width":
         return claim.link.width if claim.link else None
     silence = claim.silent.get(field)
-    absent = "none" if silence is not None and silence.reason == NOT_PRESENT else None
+    absent = "none" if field == "numa_node" and silence is not None and silence.reason == NOT_PRESENT else None
     value = getattr(claim, field)
     return absent if value is None else value

@@ -15,7 +15,8 @@ from typing import Iterable, Mapping, Sequence
 
 MAIN = "raxl.host.collector"
 BINDINGS = ("pynvml",)
-"""Packages of one pure-Python module that travel with raxl's own."""
+"""Packages of one pure-Python module that travel with raxl's own. `amdsmi` does not: a node has the copy that fits its
+library."""
 _TEXT = '''"""raxl {version}: collects a snapshot of this node and writes it to standard output.
 
     ssh NODE python3 -I - < raxl-collect.py > node.tar.gz

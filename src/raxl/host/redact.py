@@ -78,8 +78,8 @@ _FILES = (
     ("serial", re.compile("/(serial_number|product_serial|board_serial|chassis_serial|node_guid|sys_image_guid)$")),
 )
 """Files that hold one identity and nothing else."""
-_CALLS = ("serial", "chassis_serial")
-"""Calls of a library that give one identity and nothing else."""
+_CALLS = {"serial": "serial", "chassis_serial": "serial", "unique_id": "hex", "hive": "hex"}
+"""Calls of a library that give one identity and nothing else, and what it is."""
 _NO_NAME = frozenset(["localhost", "none", "unknown", "n/a", "default", "root", "node", "node0", "host"])
 _UNNAMED = ("localhost", "standard input")
 _MOST = (1 << 64) - 1
@@ -261,7 +261,7 @@ def _character(old: str, byte: int, is_hex: bool) -> str:
 def _kind_of_file(question: Question) -> str | None:
     """What identity a file holds; None for all others."""
     if question.kind == "library":
-        return "serial" if question.subject.split(" ")[1] in _CALLS else None
+        return _CALLS.get(question.subject.split(" ")[1])
     if question.kind != "text":
         return None
     return next((kind for kind, pattern in _FILES if pattern.search(question.subject)), None)

@@ -16,10 +16,10 @@ BUILT_IN = {
 """raxl's own accelerator plug-ins, so that no entry point needs to be read to use them. A test holds the table against
 `pyproject.toml`."""
 
-LIBRARIES = {"nvml": "raxl.sources.nvml_library:Nvml"}
+LIBRARIES = {"nvml": "raxl.sources.nvml_library:Nvml", "amdsmi": "raxl.sources.amdsmi_library:AmdSmi"}
 """Vendor libraries that a plug-in may ask, each by the class that calls it inside the asking process."""
 
-BINDINGS = ("pynvml",)
+BINDINGS = ("pynvml", "amdsmi")
 """The packages through which those classes call."""
 
 SOURCES = ("pci", "numa", "cpu", "system", "netdev", "infiniband", "modules", "limits", "peers")

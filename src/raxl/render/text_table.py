@@ -74,12 +74,15 @@ def _table(
 def _reasons(page: Page, nodes: Sequence[Node], unknowns: Sequence[Unknowns], nics: bool, expand: bool) -> list[Line]:
     """Why values of these tables are not known; what stands in neither is left out."""
     asked = {
-        ACCELERATORS: (*ACCELERATOR_FIELDS, "attributes", *(["uuid"] if expand else [])),
+        ACCELERATORS: (*ACCELERATOR_FIELDS, *(["uuid"] if expand else [])),
         NICS: NIC_FIELDS if nics else (),
     }
 
     def is_shown(family: str, field: str) -> bool:
-        return field.partition(".")[0] in asked[family] if family in asked else family not in _NODE_FIELDS
+        if family not in asked:
+            return family not in _NODE_FIELDS
+        # A reading of its own that failed is told though it has no column.
+        return field.partition(".")[0] in asked[family] or (family == ACCELERATORS and field.startswith("attributes."))
 
     gaps = []
     for node, unknown in zip(nodes, unknowns, strict=True):
