@@ -290,7 +290,7 @@ def materialise(name: str, root: Path) -> None:
     for path, text in machine.files.items():
         file = root / path[1:]
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
+        file.write_bytes(_bytes(text))
     for path, target in machine.links.items():
         link = root / path[1:]
         link.parent.mkdir(parents=True, exist_ok=True)

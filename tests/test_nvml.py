@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -135,3 +136,20 @@ def test_the_collector_carries_the_binding(ran: dict[str, Ran], tmp_path: Path) 
     collected = node(Ran(0, "", 0.0, tmp_path / "node.tar.gz"))
     assert collected["accelerators"] == node(ran["hgx-h100"])["accelerators"]
     assert collected["links"] == node(ran["hgx-h100"])["links"]
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "message"),
+    [
+        ("old-driver", "blocks", "nvidia:0 and nvidia:1 may not reach each other: the chipset does not support it"),
+        ("disagreements", "clear", "the driver lets nvidia:0 and nvidia:1 read and write each other"),
+    ],
+)
+def test_a_path_tells_what_the_driver_says_of_peer_access(
+    name: str, status: str, message: str, ran: dict[str, Ran]
+) -> None:
+    printed = raxl("topo", "--path", "0", "1", "--format", "json", "--from", str(ran[name].snapshot)).stdout
+    path = json.loads(printed)["path"]
+    told = [(one["status"], one["message"]) for one in path["obstacles"] if one["kind"] == "p2p"]
+    assert told == [(status, message)]
+    assert ("pcie-p2p" in {use["way"] for use in path["uses"]}) is False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from raxl import __version__
 from raxl.collect import assemble
@@ -16,7 +17,7 @@ from raxl.model.codec import PATH
 from raxl.model.inventory import Inventory
 from raxl.model.node import Node, NumaNode
 from raxl.model.path import PathDocument
-from raxl.sources import cpu, kernel_list, peers
+from raxl.sources import cpu, kernel_list, nvml, peers
 from raxl.topology import ends, paths
 
 
@@ -41,7 +42,9 @@ def machine(recording: Recording, node: Node) -> paths.Machine:
         node=node,
         functions=bus_of(host, documents.read(host)[0]).functions,
         packages=_packages(node.numa_nodes, cpu.packages(cpu.ask(host))),
-        peering=peers.parse(peers.ask(host), facts.modules, facts.kernel_parameters),
+        peering=replace(
+            peers.parse(peers.ask(host), facts.modules, facts.kernel_parameters), p2p=nvml.p2p(nvml.ask(host))
+        ),
     )
 
 

@@ -20,6 +20,8 @@ class Peering:
     """Of devices: `identity`, `DMA`, `DMA-FQ`, `blocked`, `unmanaged`; `not-present` in no group."""
     bars: Mapping[str, Reading] = field(default_factory=dict)
     """Of accelerators: bytes of the largest memory BAR."""
+    p2p: Mapping[frozenset[str], Reading] = field(default_factory=dict)
+    """Of pairs of accelerators: what the driver says of reads and writes between them, `ok` or why not."""
     iommus: Reading = UNREAD
     """The names of the IOMMUs that the kernel runs."""
     nvidia_module: Reading = UNREAD

@@ -12,6 +12,7 @@ from typing import Any, Iterable, Mapping, NamedTuple, Sequence, Tuple
 from raxl.host import Answer, Host
 from raxl.model.accelerator import Fabric, Partition, RayView
 from raxl.model.component import PciLink
+from raxl.model.facts import Reading
 from raxl.model.identity import pci_address
 from raxl.model.node import Software
 from raxl.model.problem import FAILED, NOT_APPLICABLE, UNREAD
@@ -78,6 +79,15 @@ _RECOVERY = {
     6: "reset bus",
     7: "reboot system",
 }
+_P2P = {
+    0: "ok",
+    1: "the chipset does not support it",
+    2: "the GPU does not support it",
+    3: "the topology does not support it",
+    4: "it is switched off",
+    5: "it is not supported",
+}
+"""`nvmlGpuP2PStatus_t`; any other number says nothing."""
 _EVENTS = {
     0x1: "idle",
     0x2: "application clocks",
@@ -155,6 +165,23 @@ def addresses(answers: Answers) -> Tuple[str | None, ...]:
 def claims(answers: Answers, places: Sequence[str | None]) -> list[Claim]:
     """One claim a device; `places`: its address, where the library or the order on the bus tells it."""
     return [_claim(index, device, places[index]) for index, device in enumerate(answers.devices)]
+
+
+def p2p(answers: Answers) -> Mapping[frozenset[str], Reading]:
+    """What NVML says of peer access over PCIe, by the addresses of the two: `ok`, or what forbids it."""
+    places = addresses(answers)
+    found = {}
+    for (a, b), asked in answers.pairs.items():
+        one, other = places[a], places[b]
+        if one and other:
+            answer = asked["p2p"]
+            codes = [answer.value.get(way) for way in ("read", "write")] if answer.known else []
+            words = [_P2P.get(code) for code in codes if isinstance(code, int)]
+            value = next((word for word in words if word != "ok"), "ok") if len(words) == 2 and all(words) else None
+            reason = None if value else answer.reason or FAILED
+            message = "" if value else answer.message or "NVML gave no status"
+            found[frozenset((one, other))] = Reading(value, NAME, reason, message)
+    return found
 
 
 def software(answers: Answers) -> Iterable[Software]:

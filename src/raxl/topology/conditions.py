@@ -222,9 +222,26 @@ def _peers(pair: Pair) -> Iterator[Condition]:
     if a.vendor != b.vendor:
         message = f"whether a driver maps memory of {a.vendor} for {b.vendor}"
         yield unknown("p2p", message, NOT_SUPPORTED, "nothing that raxl reads says it")
+    elif told := _told_of_peers(pair):
+        yield told
     elif any("geforce" in (one.model or "").lower() for one in (a, b)):
         message = "whether the driver lets GeForce cards reach each other"
         yield unknown("p2p", message, NOT_ASKED, "nvidia-smi topo -p2p was not asked")
+
+
+def _told_of_peers(pair: Pair) -> Condition | None:
+    """What the driver itself says of the two; nothing where it was not asked."""
+    reading = pair.peering.p2p.get(frozenset(one.address for one in pair.functions if one), UNREAD)
+    names = " and ".join(one.id for one in pair.accelerators)
+    if reading.value == "ok":
+        return Condition("p2p", CLEAR, f"the driver lets {names} read and write each other", (reading.source,))
+    if reading.value is not None:
+        return Condition("p2p", BLOCKS, f"{names} may not reach each other: {reading.value}", (reading.source,))
+    if reading.reason == NOT_ASKED:
+        return None
+    return unknown(
+        "p2p", f"whether {names} may reach each other", str(reading.reason), reading.message, (reading.source,)
+    )
 
 
 def _silent(readings: list[Reading]) -> Reading | None:
