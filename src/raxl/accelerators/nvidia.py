@@ -125,7 +125,7 @@ def _by_library(answers: nvml.Answers, own: Sequence[str]) -> Witness:
         unseen=nvml.refusal(refused[0]) if refused else Silence(FAILED, "NVML does not list a device", nvml.NAME),
         claims=tuple(nvml.claims(answers, places)),
         links=tuple(links),
-        problems=tuple(contradictions),
+        problems=(*contradictions, *nvml.unasked(answers)),
         software=tuple(nvml.software(answers)),
         listing=answers.start.value,
         listed=frozenset(place for place in places if place),
@@ -134,17 +134,19 @@ def _by_library(answers: nvml.Answers, own: Sequence[str]) -> Witness:
 
 
 def _placed(told: Sequence[str | None], own: Sequence[str]) -> list[str | None]:
-    """Each index's address. A lost device has a number and tells no address: the driver numbers in the bus's order, so
-    where as many addresses are left as devices without one, they are those."""
+    """Each index's address. A lost device has a number and tells no address: where the others are numbered in the bus's
+    order, and as many addresses are left as devices without one, they are those."""
     left = [address for address in own if address not in told]
-    spare = iter(left if len(left) == sum(1 for address in told if address is None) else [])
+    known = [address for address in told if address is not None]
+    fits = len(left) == len(told) - len(known) and (len(left) == 1 or known == sorted(known))
+    spare = iter(left if fits else [])
     return [address or next(spare, None) for address in told]
 
 
 def _missing(on_bus: Sequence[PciFunction], said: Witness) -> list[Problem]:
-    """The devices that are on the bus with NVIDIA's driver and that it does not list."""
+    """Whether the bus has as many devices with NVIDIA's driver as it lists."""
     driven = [function for function in on_bus if function.driver == "nvidia" and function.evidence == "sysfs"]
-    if said.listing is None or len(driven) <= said.listing:
+    if said.listing is None or not driven or len(driven) == said.listing:
         return []
     who = "NVML" if said.silence.evidence == nvml.NAME else "nvidia-smi"
     message = f"{len(driven)} GPUs are on the bus with NVIDIA's driver, {who} lists {said.listing}"

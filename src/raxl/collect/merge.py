@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import fields
-from typing import Any, Iterable, NamedTuple, Sequence
+from typing import Any, Iterable, NamedTuple, Optional, Sequence
 
 from raxl.model.accelerator import Accelerator, Partition, RayView
 from raxl.model.component import PciIdentity, PciLink
@@ -76,11 +77,12 @@ def _groups(claims: Iterable[Claim]) -> list[list[Claim]]:
     """Claims of one device together. Two claims of one source mean two devices, unless they are of one address."""
     groups: list[list[Claim]] = []
     claims = list(claims)
+    alone = _alone(claims)
     named = [claim for claim in claims if claim.names]
     for claim in sorted(named, key=lambda claim: claim.address is None):
         for group in groups:
             again = any(known.evidence == claim.evidence for known in group)
-            if _same(group, claim) and (claim.address is not None or not again):
+            if _same(group, claim, alone) and (claim.address is not None or not again):
                 group.append(claim)
                 break
         else:
@@ -104,7 +106,21 @@ def _add_nameless(claims: Sequence[Claim], groups: list[list[Claim]]) -> None:
             groups += [[claim] for claim in mine]
 
 
-def _same(group: list[Claim], claim: Claim) -> bool:
+_Place = tuple[str, str, Optional[str]]
+"""A source, a vendor and an address."""
+
+
+def _place(claim: Claim) -> _Place:
+    return claim.evidence, claim.vendor, claim.address
+
+
+def _alone(claims: Sequence[Claim]) -> frozenset[_Place]:
+    """Addresses at which a source knows one device: there another unit of another source is no second device."""
+    counts = Counter(map(_place, claims))
+    return frozenset(place for place, count in counts.items() if count == 1)
+
+
+def _same(group: list[Claim], claim: Claim, alone: frozenset[_Place]) -> bool:
     """By address, told apart by the unit where both know one; without an address by UUID, then by index."""
     if group[0].vendor != claim.vendor:
         return False
@@ -113,7 +129,9 @@ def _same(group: list[Claim], claim: Claim) -> bool:
         known = {getattr(other, name) for other in group} - {None}
         if mine is not None and known:
             units = {other.unit for other in group} - {None}
-            return mine in known and (claim.unit is None or not units or claim.unit in units)
+            if claim.unit is not None and units and claim.unit not in units:
+                return mine in known and all(_place(one) in alone for one in (claim, *group) if one.unit is not None)
+            return mine in known
     return False
 
 
@@ -234,10 +252,10 @@ def _silences(group: list[Claim]) -> dict[str, Silence]:
 
 def _contradictions(name: str, group: list[Claim]) -> Iterable[Problem]:
     for field in _COMPARED:
-        told = {claim.evidence: said for claim in group if (said := _said(claim, field)) is not None}
-        if len(set(told.values())) > 1:
-            words = ", ".join(f"{evidence} says {value}" for evidence, value in told.items())
-            yield Problem(f"{name}.{field}", DISAGREEMENT, words, tuple(told))
+        told = dict.fromkeys((one.evidence, said) for one in group if (said := _said(one, field)) is not None)
+        if len({said for _, said in told}) > 1:
+            words = ", ".join(f"{evidence} says {said}" for evidence, said in told)
+            yield Problem(f"{name}.{field}", DISAGREEMENT, words, tuple(dict.fromkeys(source for source, _ in told)))
 
 
 def _said(claim: Claim, field: str) -> Any:
@@ -245,6 +263,7 @@ def _said(claim: Claim, field: str) -> Any:
     if field == "pci.link.width":
         return claim.link.width if claim.link else None
     silence = claim.silent.get(field)
-    absent = "none" if field == "numa_node" and silence is not None and silence.reason == NOT_PRESENT else None
+    is_kernels = field == "numa_node" and claim.evidence == "sysfs"  # nobody else says that there is none
+    absent = "none" if is_kernels and silence is not None and silence.reason == NOT_PRESENT else None
     value = getattr(claim, field)
     return absent if value is None else value

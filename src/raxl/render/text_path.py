@@ -171,7 +171,7 @@ def _sentence(found: Path, names: Names, tell: Callable[[str], str]) -> str:
     else:
         how = f"over {FABRIC_NAMES.get(str(found.kind), clean(str(found.kind)))}"
     rate = "" if found.bandwidth_bytes_per_second is None else f", {_rate(found)}"
-    best = found.uses[0].way if found.uses else None
+    best = found.uses[0].way if found.uses and not found.uses[0].caveat else None
     way = {"host-memory": "; transports go through host memory", _GPUDIRECT: "; GPUDirect RDMA goes this way"}
     nearer = ""
     if found.nearest_nics and not {found.a, found.b} & set(found.nearest_nics):

@@ -36,6 +36,8 @@ _WORDS = {
     "ray": "Ray’s view",
     "ray.type": "Ray’s type",
     "links.count": "the number of links",
+    "links.p2p": "peer access between devices",
+    "links.fabric": "the fabric",
     "links.link_class": "the link classes",
     _REGISTER: "what Ray would register",
     "os": "operating system",

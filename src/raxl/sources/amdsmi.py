@@ -14,7 +14,7 @@ from raxl.host import Answer, Host
 from raxl.model.accelerator import Fabric, Partition, RayView
 from raxl.model.identity import accelerator_id, pci_address
 from raxl.model.node import Software
-from raxl.model.problem import FAILED, NOT_APPLICABLE, NOT_ASKED, TIMED_OUT, Problem
+from raxl.model.problem import FAILED, NOT_APPLICABLE, NOT_ASKED, NOT_PRESENT, TIMED_OUT, Problem
 from raxl.model.report import Claim, Silence
 from raxl.sources import amd_names, amdsmi_values
 
@@ -235,7 +235,7 @@ def _claim(package: Package, index: int | None, answers: Answers) -> Claim:
 def _state(device: Mapping[str, Answer]) -> str | None:
     """What the driver's files say of a device stands only while its own library can read the device too."""
     hung = any(answer.reason == TIMED_OUT for answer in device.values())
-    if hung or any(device[call].reason == FAILED for call in ("address", "memory_bytes", "asic")):
+    if hung or any(device[call].reason in (FAILED, NOT_PRESENT) for call in ("address", "memory_bytes", "asic")):
         return "unknown"
     return "ok" if amdsmi_values.memory(device["memory_bytes"].value) else None
 

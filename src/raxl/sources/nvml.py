@@ -15,7 +15,7 @@ from raxl.model.component import PciLink
 from raxl.model.facts import Reading
 from raxl.model.identity import pci_address
 from raxl.model.node import Software
-from raxl.model.problem import FAILED, NOT_APPLICABLE, UNREAD
+from raxl.model.problem import FAILED, NOT_APPLICABLE, UNREAD, Problem
 from raxl.model.report import Claim, Silence
 from raxl.sources import nvidia_names, nvml_library
 
@@ -65,7 +65,8 @@ _ARCHITECTURES = {
 }
 _SPEEDS = {1: 2.5, 2: 5.0, 3: 8.0, 4: 16.0, 5: 32.0, 6: 64.0}
 """GT/s by PCIe generation."""
-_FABRIC_STATES = {1: "not started", 2: "in progress", 3: "completed"}
+_COMPLETED = "completed"
+_FABRIC_STATES = {1: "not started", 2: "in progress", 3: _COMPLETED}
 _HEALTH = {1: "healthy", 2: "unhealthy", 3: "limited capacity"}
 _VIRTUALIZATION = {0: "None", 1: "Pass-Through", 2: "VGPU", 3: "Host VGPU", 4: "Host VSGA"}
 _ADDRESSING = {0: "none", 1: "HMM", 2: "ATS"}
@@ -106,7 +107,7 @@ _SHAPES: Mapping[str, Any] = {
     **{call: [int] for call in ("pci_ids", "numa_nodes", "mig_mode", "ecc_mode", "remapped_rows", "processes")},
     "nvlinks": [{"state": int, "remote": str, "remote_type": int, "version": int}],
     "mig_devices": [{"index": int, "name": str, "uuid": str, "memory_mib": int}],
-    "fabric": {"state": int, "cluster": str, "clique": int, "health": int},
+    "fabric": {"state": int, "status": int, "cluster": str, "clique": int, "health": int},
     "platform": {"slot": int, "tray": int},
     "p2p": {},
 }
@@ -182,6 +183,13 @@ def p2p(answers: Answers) -> Mapping[frozenset[str], Reading]:
             message = "" if value else answer.message or "NVML gave no status"
             found[frozenset((one, other))] = Reading(value, NAME, reason, message)
     return found
+
+
+def unasked(answers: Answers) -> Iterable[Problem]:
+    """More devices than anyone has seen in one machine: the rest was not asked."""
+    if answers.start.known and answers.start.value > len(answers.devices):
+        message = f"NVML counts {answers.start.value} devices, of which the first {len(answers.devices)} were asked"
+        yield Problem("accelerators", FAILED, message, (NAME,))
 
 
 def software(answers: Answers) -> Iterable[Software]:
@@ -285,8 +293,10 @@ def _fabric(answer: Answer) -> Fabric | None:
     state = _FABRIC_STATES.get(told.get("state") or 0)
     if state is None:
         return None
-    cluster = told.get("cluster") if state == "completed" else None
-    clique = str(told.get("clique")) if state == "completed" else None
+    if state == _COMPLETED and told.get("status"):  # the status counts in this state alone
+        state = f"failed with NVML error {told['status']}"
+    cluster = told.get("cluster") if state == _COMPLETED else None
+    clique = str(told.get("clique")) if state == _COMPLETED else None
     return nvidia_names.fabric(state, cluster, clique)
 
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import Mapping
+from typing import Iterator, Mapping, Sequence
 
 from raxl.host import Answer
 from raxl.model.component import PciIdentity, Switch
 from raxl.model.identity import nvswitch_id, pci_address
 from raxl.model.link import fabric_class
-from raxl.model.problem import DISAGREEMENT, Problem
+from raxl.model.problem import DISAGREEMENT, FAILED, NOT_SUPPORTED, UNREAD, Problem
 from raxl.model.report import LinkClaim
 from raxl.sources.nvml import NAME, Answers
 
-_SWITCH = "switch"
+_SWITCH, _OPEN = "switch", "open"
+"""Where links lead that lead to no device here: to NVSwitches, and to where nobody says."""
 _UP = (1, 2, 3)
-_SWITCH_TYPE = 2
+_NPU_TYPE, _SWITCH_TYPE = 1, 2
+"""`nvmlIntNvLinkDeviceType_t`; a link to an NPU joins a GPU and its processor."""
 _CLASSES = {0: "PIX", 10: "PIX", 20: "PXB", 30: "PHB", 40: "NODE", 50: "SYS"}
 """`nvmlGpuTopologyLevel_t`: two GPUs of one board share its switch."""
 
@@ -27,23 +29,69 @@ def links(answers: Answers) -> tuple[list[LinkClaim], list[Problem]]:
     """
     ends = [_ends(device["nvlinks"], index, answers) for index, device in enumerate(answers.devices)]
     found: list[LinkClaim] = []
-    problems: list[Problem] = []
+    problems = [*_open_ends(ends), *_unready(answers), *_unanswered(answers)]
     for a, b in combinations(range(len(ends)), 2):
         mine, other = ends[a], ends[b]
         if mine is None or other is None:
             continue
         forth, back = mine.get(b, 0), other.get(a, 0)
+        switched = min(mine.get(_SWITCH, 0), other.get(_SWITCH, 0))
         if forth != back:
             message = f"nvidia:{a} has {forth} NVLinks up to nvidia:{b}, which has {back} back"
             problems.append(Problem("links", DISAGREEMENT, message, (NAME,)))
-        count = min(forth, back) or min(mine.get(_SWITCH, 0), other.get(_SWITCH, 0))
-        if forth != back:
             found.append(_claim(a, b, None, "nvlink"))
-        elif count:
-            found.append(_claim(a, b, fabric_class("nvlink", count), "nvlink", count))
+        elif forth:
+            found.append(_claim(a, b, fabric_class("nvlink", forth), "nvlink", forth))
+        elif _OPEN in mine or _OPEN in other:
+            found.append(_claim(a, b, None, "nvlink" if switched else None))
+        elif switched:
+            state = "down" if _is_apart(answers.devices[a]["fabric"], answers.devices[b]["fabric"]) else None
+            found.append(_claim(a, b, fabric_class("nvlink", switched), "nvlink", switched, state))
         elif (level := answers.pairs[a, b]["ancestor"]).known and level.value in _CLASSES:
             found.append(_claim(a, b, _CLASSES[level.value], "pcie"))
     return found, problems
+
+
+def _open_ends(ends: Sequence[Mapping[int | str, int] | None]) -> Iterator[Problem]:
+    for index, known in enumerate(ends):
+        if known and _OPEN in known:
+            message = f"{known[_OPEN]} NVLinks of nvidia:{index} are up, and NVML does not say where they lead"
+            yield Problem("links", NOT_SUPPORTED, message, (NAME,))
+
+
+def _unready(answers: Answers) -> Iterator[Problem]:
+    """Devices whose NVLinks lead to switches, and whose fabric does not carry anything yet."""
+    states = [(index, _trouble(device["fabric"])) for index, device in enumerate(answers.devices)]
+    for trouble in dict.fromkeys(state for _, state in states if state):
+        names = ", ".join(f"nvidia:{index}" for index, state in states if state == trouble)
+        yield Problem(
+            "links.fabric", FAILED, f"the NVLink fabric of {names} is {trouble}: nothing goes over it", (NAME,)
+        )
+
+
+def _unanswered(answers: Answers) -> Iterator[Problem]:
+    """Calls about pairs that hung or failed."""
+    unread = [one for pair in answers.pairs.values() for one in pair.values() if one.reason in UNREAD]
+    if unread:
+        message = f"{len(unread)} calls about pairs of devices: {unread[0].message}"
+        yield Problem("links.p2p", unread[0].reason or FAILED, message, (NAME,))
+
+
+def _trouble(fabric: Answer) -> str | None:
+    told = fabric.value if fabric.known else {}
+    state, status = told.get("state"), told.get("status")
+    if state in (1, 2):
+        return "not started" if state == 1 else "in progress"
+    return f"completed with NVML error {status}" if state == 3 and status else None
+
+
+def _is_apart(mine: Answer, other: Answer) -> bool:
+    """Whether the fabric carries nothing between the two: it is not ready, or they are in different cliques of it."""
+    if _trouble(mine) or _trouble(other):
+        return True
+    places = [(one.value.get("cluster"), one.value.get("clique")) for one in (mine, other) if one.known]
+    states = {one.value.get("state") for one in (mine, other) if one.known}
+    return len(places) == 2 and states == {3} and places[0] != places[1]
 
 
 def told(answers: Answers) -> set[int]:
@@ -75,10 +123,12 @@ def _ends(answer: Answer, own: int, answers: Answers) -> Mapping[int | str, int]
         if link.get("state") not in _UP:
             continue
         address = _visible(link.get("remote"))
-        end = places.get(address) if address else None
+        end: int | str | None = places.get(address) if address else None
         if end is None and (link.get("remote_type") == _SWITCH_TYPE or _is_hidden(link.get("remote"))):
-            counts[_SWITCH] = counts.get(_SWITCH, 0) + 1
-        elif end is not None:
+            end = _SWITCH
+        elif end is None and link.get("remote_type") != _NPU_TYPE:
+            end = _OPEN
+        if end is not None:
             counts[end] = counts.get(end, 0) + 1
     return counts
 
@@ -92,5 +142,7 @@ def _is_hidden(name: str | None) -> bool:
     return name is not None and set(name.lower()) <= set("f:.") and "f" in name.lower()
 
 
-def _claim(a: int, b: int, link_class: str | None, kind: str, count: int | None = None) -> LinkClaim:
-    return LinkClaim(f"nvidia#{a}", f"nvidia#{b}", link_class, kind, count, evidence=NAME)
+def _claim(
+    a: int, b: int, link_class: str | None, kind: str | None, count: int | None = None, state: str | None = None
+) -> LinkClaim:
+    return LinkClaim(f"nvidia#{a}", f"nvidia#{b}", link_class, kind, count, state=state, evidence=NAME)

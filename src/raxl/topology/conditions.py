@@ -24,6 +24,7 @@ _REDIRECTS = ("ReqRedir", "CmpltRedir")
 """Controls by which a port sends peer traffic up to the root port."""
 _OWN_DRIVERS = {"nvidia": "nvidia", "amd": "amdgpu"}
 _ACS = "whether ACS redirects peer traffic"
+_TRANSLATES = "whether an IOMMU translates DMA"
 _HELD = {
     "blocked": "the IOMMU blocks a device's DMA",
     "unmanaged": "a device's IOMMU group is unmanaged: a virtual machine or a process holds it",
@@ -59,7 +60,7 @@ def of(pair: Pair) -> tuple[Condition, ...]:
     """Every condition that matters for this pair: those of PCIe for none that is lost or joined by a fabric."""
     found = [*_states(pair)]
     if pair.path.kind not in (None, "pcie"):
-        return tuple(found)
+        return (*found, *_fabric(pair))
     found += _scale_up(pair)
     if not any(one.kind == "state" for one in found):
         found += [*_distance(pair), *_width(pair), *_acs(pair)]
@@ -80,6 +81,15 @@ def _states(pair: Pair) -> Iterator[Condition]:
         if accelerator.attributes.get("mig_mode") == "Enabled" and len(pair.accelerators) == 2:
             message = f"{accelerator.id} is in MIG mode: its instances reach no other GPU"
             yield Condition("mig", BLOCKS, message, evidence=accelerator.evidence)
+
+
+def _fabric(pair: Pair) -> Iterator[Condition]:
+    """Whether the fabric that joins them carries anything between them."""
+    ids = {end.id for end in pair.ends}
+    link = next((one for one in pair.node.links if {one.a, one.b} == ids), None)
+    if link is not None and link.state == "down":
+        told = next((one.message for one in pair.node.problems if one.subject == "links.fabric"), None)
+        yield Condition("fabric", BLOCKS, told or "they are in different cliques of the fabric", link.evidence)
 
 
 def _scale_up(pair: Pair) -> Iterator[Condition]:
@@ -149,6 +159,12 @@ def _acs(pair: Pair) -> Iterator[Condition]:
 
 def _iommu(pair: Pair) -> Iterator[Condition]:
     """Whether an IOMMU translates what the devices send to each other."""
+    if pair.node.path_trust == "virtual":
+        yield unknown("iommu", _TRANSLATES, NOT_APPLICABLE, "a virtual machine does not see the machine's own IOMMU")
+        return
+    if None in pair.functions:
+        yield unknown("iommu", _TRANSLATES, NOT_ASKED, "where both devices sit is not known")
+        return
     functions = [function.address for function in pair.functions if function]
     types = [pair.peering.iommu_types.get(address, UNREAD) for address in functions]
     known = [str(one.value) for one in types if one.value is not None]
@@ -175,13 +191,13 @@ def _iommu(pair: Pair) -> Iterator[Condition]:
 def _by_parameters(pair: Pair, types: list[Reading]) -> Condition:
     """What the kernel's command line says, where the devices' groups say nothing."""
     words = str(pair.peering.kernel_parameters.value or "").split()
-    for word in ("iommu=pt", "iommu.passthrough=1", "iommu=off", "intel_iommu=off", "amd_iommu=off"):
+    for word in ("iommu=pt", "iommu.passthrough=1", "iommu=off"):
         if word in words:
             return Condition("iommu", CLEAR, f"the kernel was started with {word}", ("/proc/cmdline",))
     silent = _silent([*types, pair.peering.iommus]) or Reading(
         None, "", NOT_ASKED, "where the devices sit is not known"
     )
-    return unknown("iommu", "whether an IOMMU translates DMA", silent.reason, silent.message)
+    return unknown("iommu", _TRANSLATES, silent.reason, silent.message)
 
 
 def _bars(pair: Pair) -> Iterator[Condition]:

@@ -207,7 +207,7 @@ def _measured(path: Path) -> Path:
     """The path with its narrowest hop."""
     rates = [hop.bandwidth_bytes_per_second for hop in path.hops]
     known = [rate for rate in rates if rate is not None]
-    least = min(known, default=None)
+    least = min(known, default=None) if path.kind is not None else None
     through_cpu = any(component.kind == "cpu" for component in path.components)
     return replace(
         path,
