@@ -151,3 +151,37 @@ def test_a_library_may_be_slow_at_first_and_is_given_up_when_it_hangs_twice(root
     assert waited == ["slow start"]
     assert text(recording, "/after") == ("the after\n", None)
     assert recording.answer(Question("library", "broken start")).message == "KeyError: 'libsomething.so'"
+
+
+def test_a_library_that_writes_into_the_stream_costs_its_own_answers(root: Path) -> None:
+    recording = ask(root, "good", "writes_everywhere", "last")
+    assert text(recording, "/first") == ("the first\n", None)
+    assert text(recording, "/last") == ("the last\n", None)
+    assert [reason for _, reason, _ in recording.notes] in ([], ["failed"])
+
+
+def test_a_process_that_is_left_behind_keeps_nobody_waiting(root: Path) -> None:
+    begun = time.monotonic()
+    recording = ask(root, "forks_and_dies", "last")
+    assert time.monotonic() - begun < 2
+    assert text(recording, "/last") == ("the last\n", None)
+    assert recording.notes == (("asking.misbehaving:forks_and_dies", "failed", "it ended the asking process"),)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_no_child_outlives_raxl(root: Path, number: int) -> None:
+    program = (
+        "import sys; sys.path[:0] = [sys.argv[1]]; from raxl.host.asker import Asker;"
+        "asker = Asker(['asking.misbehaving:hangs_without_a_question'], root=sys.argv[2], path=[sys.argv[1]]);"
+        "asker.start(); print(asker._child.pid, flush=True); asker.record()"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", program, TESTS, str(root)], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    child = int(parent.stdout.readline())
+    time.sleep(0.3)
+    parent.send_signal(number)
+    parent.communicate(timeout=5)
+    until = time.monotonic() + 5
+    while Path(f"/proc/{child}").exists() and time.monotonic() < until:
+        time.sleep(0.02)
+    assert not Path(f"/proc/{child}").exists() or "State:\tZ" in Path(f"/proc/{child}/status").read_text()

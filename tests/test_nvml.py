@@ -153,3 +153,18 @@ def test_a_path_tells_what_the_driver_says_of_peer_access(
     told = [(one["status"], one["message"]) for one in path["obstacles"] if one["kind"] == "p2p"]
     assert told == [(status, message)]
     assert ("pcie-p2p" in {use["way"] for use in path["uses"]}) is False
+
+
+def test_a_fabric_that_is_not_ready_joins_nobody(ran: dict[str, Ran]) -> None:
+    found = node(ran["fabric-not-ready"])
+    told = [(device["fabric"]["state"], device["fabric"]["clique"]) for device in found["accelerators"]]
+    assert told == [("in progress", None), ("failed with nvml error 999", None), ("completed", "3"), ("completed", "4")]
+    pairs = [link for link in found["links"] if link["kind"] == "nvlink"]
+    assert {(link["link_class"], link["state"]) for link in pairs} == {("NV18", "down")}
+
+
+def test_links_that_lead_nobody_knows_where_leave_the_pair_open(ran: dict[str, Ran]) -> None:
+    found = node(ran["open-links"])
+    pairs = [link for link in found["links"] if "nvidia:2" in (link["a"], link["b"]) and "nvidia" in link["b"]]
+    assert {(link["link_class"], link["kind"]) for link in pairs} == {(None, None)}
+    assert len(pairs) == 7

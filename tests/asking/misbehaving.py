@@ -1,5 +1,6 @@
 """Asking halves that do what vendor libraries have been seen to do. The asker loads them by name."""
 
+import contextlib
 import os
 import signal
 import sys
@@ -49,6 +50,23 @@ class Slow:
         return f"device {index}"
 
     serial = name
+
+
+def writes_everywhere(host: Host) -> None:
+    host.text("/first")
+    for descriptor in range(1, 20):
+        with contextlib.suppress(OSError):
+            os.write(descriptor, b"library: something went wrong\n")
+    host.text("/after")
+
+
+def forks_and_dies(host: Host) -> None:
+    """What it leaves behind holds the stream open."""
+    if os.fork() == 0:
+        os.setsid()
+        time.sleep(20)
+        os._exit(0)
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def hangs_without_a_question(host: Host) -> None:

@@ -25,6 +25,7 @@ from raxl.model.problem import (
     NOT_PERMITTED,
     NOT_PRESENT,
     NOT_SUPPORTED,
+    TIMED_OUT,
     Problem,
 )
 from raxl.model.report import Claim, LinkClaim, Report, Silence
@@ -139,7 +140,9 @@ def _by_library(
 ) -> _Said:
     """`of_kfd`, `xgmi`: what KFD says of devices and links."""
     if not answers.start.known:
-        return _Said((), tuple(xgmi), tuple(_unsaid(answers.start)), frozenset())
+        hung = answers.start.reason == TIMED_OUT
+        claims = [amdsmi.unread(answers.start, claim.address, claim.unit) for claim in of_kfd if hung]
+        return _Said(tuple(claims), tuple(xgmi), tuple(_unsaid(answers.start)), frozenset())
     known = {claim.address for claim in of_kfd}
     own = [one.address for one in functions if is_gpu(one) and one.driver == "amdgpu" and one.evidence == "sysfs"]
     others = {one.address for one in functions if not is_gpu(one)} - known

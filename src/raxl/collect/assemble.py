@@ -188,7 +188,13 @@ def _stated(
 
 
 def _notes(recording: Recording) -> list[Problem]:
-    return [Problem(subject, reason, message) for subject, reason, message in recording.notes]
+    return [Problem(_task(subject), reason, message) for subject, reason, message in recording.notes]
+
+
+def _task(subject: str) -> str:
+    """raxl's own asking halves by what they ask: `raxl.sources.numa:ask` is `numa`."""
+    module, _, attribute = subject.partition(":")
+    return module.rpartition(".")[2] if attribute and module.startswith("raxl.") else subject
 
 
 def _explained(result: Node, devices: Sequence[merge.Merged], recording: Recording) -> Node:

@@ -25,8 +25,12 @@ SLOW_SECONDS = 3.0
 """What takes longer is told while it is waited for."""
 REPLACEMENTS = 2
 _PROGRAM = """
-import json, sys
+import _thread, json, os, sys
 a = json.load(sys.stdin)
+def leave_with_parent():
+    os.read(a["watched"], 1)
+    os.killpg(0, 9)
+_thread.start_new_thread(leave_with_parent, ())
 sys.path += a["packages"]
 if a["modules"] is None:
     sys.path[:0] = a["path"]
@@ -78,6 +82,8 @@ class Asker:
         self._notes: list[tuple[str, str, str]] = []
         self._child: subprocess.Popen[bytes] | None = None
         self._stream: int | None = None
+        self._alive: int | None = None
+        """Held open while this process wants the child: when it closes, however that comes, the child leaves."""
         self._told_slow: Callable[[Question], None] = lambda _: None
         self._question: Question | None = None
         """What the child was last seen to ask."""
@@ -143,6 +149,8 @@ class Asker:
                     self._notes.append((rest[0], rest[1], rest[2]))
                 elif word == "end":
                     return True
+        except _Broken:
+            pass  # it ends like a crash, at the question that it was at
         except _Hung as hung:
             if self._question is not None:
                 self._answers[self._question] = Answer(None, "timed-out", f"no answer within {hung.seconds:g} s")
@@ -183,16 +191,19 @@ class Asker:
     def start(self) -> None:
         """Starts a child now, so that it asks while the caller does something else; `record` does it otherwise."""
         self._stream, descriptor = os.pipe()
+        watched, self._alive = os.pipe()
         try:
-            self._spawn(descriptor)
+            self._spawn(descriptor, watched)
         finally:
             os.close(descriptor)
+            os.close(watched)
 
-    def _spawn(self, descriptor: int) -> None:
+    def _spawn(self, descriptor: int, watched: int) -> None:
         settings = {
             "path": self._path,
             "modules": self._modules,
             "descriptor": descriptor,
+            "watched": watched,
             "root": self._root,
             "tasks": self._tasks,
             "libraries": self._libraries,
@@ -208,7 +219,7 @@ class Asker:
                 stdin=file,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                pass_fds=(descriptor,),
+                pass_fds=(descriptor, watched),
                 env={k: v for k, v in os.environ.items() if not k.startswith(("LD_", "PYTHON"))},
                 start_new_session=True,
             )
@@ -222,9 +233,11 @@ class Asker:
             while True:
                 until = min(silent_since + self._patience(), self._deadline)
                 slow = silent_since + SLOW_SECONDS
-                if until > slow and not selector.select(max(0.0, slow - time.monotonic())) and self._question:
+                if until > slow and not self._speaks(selector, slow) and self._question:
                     self._told_slow(self._question)
-                if not selector.select(max(0.0, until - time.monotonic())):
+                if not self._speaks(selector, until):
+                    if self._is_gone():  # what it started may hold the stream open
+                        return
                     raise _Hung(until - silent_since)
                 data = os.read(stream, 1 << 20)
                 if not data:
@@ -232,7 +245,17 @@ class Asker:
                 silent_since = time.monotonic()
                 *lines, rest = (rest + data).split(b"\n")
                 for line in lines:
-                    yield json.loads(line)
+                    yield _words(line)
+
+    def _speaks(self, selector: selectors.BaseSelector, until: float) -> bool:
+        """Waits for the child to say something; false when it says nothing until then, or is gone."""
+        while not selector.select(min(_GLANCE_SECONDS, max(0.0, until - time.monotonic()))):
+            if time.monotonic() >= until or self._is_gone():
+                return bool(selector.select(0))
+        return True
+
+    def _is_gone(self) -> bool:
+        return self._child is None or self._child.poll() is not None
 
     def _patience(self) -> float:
         """How long the question may take that the child asks now. A library that hung before is not waited for."""
@@ -245,6 +268,9 @@ class Asker:
     def _leave(self) -> None:
         """Ends the child and all that it started, and does not wait for what cannot die."""
         child, self._child = self._child, None
+        if self._alive is not None:
+            os.close(self._alive)
+            self._alive = None
         if child is None:
             return
         try:
@@ -254,6 +280,25 @@ class Asker:
         until = time.monotonic() + 0.2
         while child.poll() is None and time.monotonic() < until:
             time.sleep(0.002)
+
+
+def _words(line: bytes) -> Any:
+    """One line of the protocol; a library may have written into the stream."""
+    try:
+        words = json.loads(line)
+    except ValueError as error:
+        raise _Broken from error
+    if not (isinstance(words, list) and words and len(words) == _LENGTHS.get(words[0])):
+        raise _Broken
+    return words
+
+
+_LENGTHS = {"task": 2, "ask": 3, "answer": 4, "note": 4, "end": 1}
+_GLANCE_SECONDS = 0.25
+
+
+class _Broken(Exception):
+    """The stream holds what is no line of the protocol."""
 
 
 class _Hung(Exception):

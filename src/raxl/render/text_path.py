@@ -164,6 +164,9 @@ def _sentence(found: Path, names: Names, tell: Callable[[str], str]) -> str:
     lost = next((one for one in found.obstacles if one.kind == "state"), None)
     if lost is not None:
         return f"Nothing goes from {a} to {b}: {tell(lost.message)}."
+    if any(one.kind == "fabric" for one in found.obstacles):
+        fabric = FABRIC_NAMES.get(str(found.kind), clean(str(found.kind)))
+        return f"{fabric} joins {a} and {b} and carries nothing now; transports go through host memory."
     if found.link_class is None and found.kind is None:
         return f"How {a} reaches {b} is not known."
     if found.kind == "pcie":

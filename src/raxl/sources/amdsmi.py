@@ -163,6 +163,12 @@ def software(answers: Answers) -> Iterable[Software]:
     return [Software("amdgpu", version, NAME) for version in told if version and amdsmi_values.is_version(version)][:1]
 
 
+def unread(answer: Answer, address: str | None, unit: str | None) -> Claim:
+    """A device of a library that hangs: what the driver's files say of its state stands no more."""
+    silence = {"state": refusal(answer)}
+    return Claim("amd", "gpu", NAME, address=address, unit=unit, state="unknown", silent=silence)
+
+
 def refusal(answer: Answer) -> Silence:
     """Why a call gave nothing."""
     return Silence(answer.reason or FAILED, answer.message or "no answer", NAME)

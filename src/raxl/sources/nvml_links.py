@@ -29,7 +29,7 @@ def links(answers: Answers) -> tuple[list[LinkClaim], list[Problem]]:
     """
     ends = [_ends(device["nvlinks"], index, answers) for index, device in enumerate(answers.devices)]
     found: list[LinkClaim] = []
-    problems = [*_open_ends(ends), *_unready(answers), *_unanswered(answers)]
+    problems = [*_open_ends(ends), *_unready(answers), *_cliques(answers), *_unanswered(answers, ends)]
     for a, b in combinations(range(len(ends)), 2):
         mine, other = ends[a], ends[b]
         if mine is None or other is None:
@@ -69,9 +69,26 @@ def _unready(answers: Answers) -> Iterator[Problem]:
         )
 
 
-def _unanswered(answers: Answers) -> Iterator[Problem]:
-    """Calls about pairs that hung or failed."""
-    unread = [one for pair in answers.pairs.values() for one in pair.values() if one.reason in UNREAD]
+def _cliques(answers: Answers) -> Iterator[Problem]:
+    """Cliques that differ within a node: all its devices should be in one."""
+    places: dict[tuple[object, object], list[int]] = {}
+    for index, device in enumerate(answers.devices):
+        told = device["fabric"].value if device["fabric"].known else {}
+        if told.get("state") == 3 and not told.get("status"):
+            places.setdefault((told.get("cluster"), told.get("clique")), []).append(index)
+    if len(places) > 1:
+        words = [
+            f"{', '.join(f'nvidia:{index}' for index in members)} in clique {clique}"
+            for (_, clique), members in places.items()
+        ]
+        message = f"the node's devices are in several cliques of the fabric: {'; '.join(words)}"
+        yield Problem("links.fabric", DISAGREEMENT, message, (NAME,))
+
+
+def _unanswered(answers: Answers, ends: Sequence[Mapping[int | str, int] | None]) -> Iterator[Problem]:
+    """Calls about pairs that hung or failed, though both devices answer."""
+    asked = [pair for (a, b), pair in answers.pairs.items() if ends[a] is not None and ends[b] is not None]
+    unread = [one for pair in asked for one in pair.values() if one.reason in UNREAD]
     if unread:
         message = f"{len(unread)} calls about pairs of devices: {unread[0].message}"
         yield Problem("links.p2p", unread[0].reason or FAILED, message, (NAME,))

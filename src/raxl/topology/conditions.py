@@ -6,6 +6,7 @@ Services); BARs and peer memory: https://docs.nvidia.com/cuda/gpudirect-rdma.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -17,7 +18,7 @@ from raxl.model.nic import Nic
 from raxl.model.node import Node
 from raxl.model.path import BLOCKS, CLEAR, SLOWS, UNKNOWN, Condition, Path, unknown
 from raxl.model.peering import UNREAD, Peering
-from raxl.model.problem import NOT_APPLICABLE, NOT_ASKED, NOT_PRESENT, NOT_SUPPORTED
+from raxl.model.problem import FAILED, NOT_APPLICABLE, NOT_ASKED, NOT_PRESENT, NOT_SUPPORTED
 from raxl.topology import gpudirect, ways
 
 _REDIRECTS = ("ReqRedir", "CmpltRedir")
@@ -88,8 +89,11 @@ def _fabric(pair: Pair) -> Iterator[Condition]:
     ids = {end.id for end in pair.ends}
     link = next((one for one in pair.node.links if {one.a, one.b} == ids), None)
     if link is not None and link.state == "down":
-        told = next((one.message for one in pair.node.problems if one.subject == "links.fabric"), None)
-        yield Condition("fabric", BLOCKS, told or "they are in different cliques of the fabric", link.evidence)
+        told = [one.message for one in pair.node.problems if one.subject == "links.fabric" and one.reason == FAILED]
+        named = [message for message in told if ids & set(re.findall(r"\w+:\d+", message))]
+        yield Condition(
+            "fabric", BLOCKS, next(iter(named), "they are in different cliques of the fabric"), link.evidence
+        )
 
 
 def _scale_up(pair: Pair) -> Iterator[Condition]:
