@@ -407,3 +407,15 @@ def check(path: Path, node: Node, a: str, b: str) -> None:
         assert all(len(line) <= width for line in lines)
         assert lines[-1].endswith(".")
     assert to_text(text_path.path(path, node, 80, unicode=False)).isascii()
+
+
+def test_a_pasted_answer_about_peer_access_counts_where_the_library_was_not_asked(tmp_path: FilePath) -> None:
+    """`CNS` between two GPUs that a host bridge joins: the way between them is through host memory."""
+    snapshot, text = tmp_path / "node.tar.gz", tmp_path / "p2p.txt"
+    snapshot.write_bytes(recordings.snapshot("nvidia-l40s"))
+    text.write_text("$ nvidia-smi topo -p2p rw\n \tGPU0\tGPU1\n GPU0\tX\tCNS\n GPU1\tCNS\tX\n\nLegend:\n  X = Self\n")
+    recorded = inputs.opened([str(snapshot), str(text)], "n")
+    path = paths.document(recorded, assemble.inventory(recorded), ("0", "1"))[0].path
+    (told,) = [one for one in path.obstacles if one.kind == "p2p"]
+    assert (told.status, told.evidence) == ("blocks", ("nvidia-smi topo -p2p",))
+    assert [use.way for use in path.uses] == ["host-memory"]

@@ -258,10 +258,34 @@ def _told_of_peers(pair: Pair) -> Condition | None:
     if reading.value is not None:
         return Condition("p2p", BLOCKS, f"{names} may not reach each other: {reading.value}", (reading.source,))
     if reading.reason == NOT_ASKED:
-        return None
+        return _pasted(pair, names)
     return unknown(
         "p2p", f"whether {names} may reach each other", str(reading.reason), reading.message, (reading.source,)
     )
+
+
+def _pasted(pair: Pair, names: str) -> Condition | None:
+    """What `nvidia-smi topo -p2p` said of reads and writes between the two, where somebody gave its output."""
+    a, b = pair.accelerators
+    asked = re.compile(rf"p2p_(?:(?:read|write|read_write|write_read)_)?gpu{b.index}")
+    words = [str(word) for name, word in a.attributes.items() if asked.fullmatch(name)]
+    if not words:
+        return None
+    if set(words) == {"OK"}:
+        return Condition("p2p", CLEAR, f"the driver lets {names} reach each other", (_P2P_TOOL,))
+    bad = next(word for word in words if word != "OK")
+    return Condition("p2p", BLOCKS, f"{names} may not reach each other: {_P2P_WORDS.get(bad, bad)}", (_P2P_TOOL,))
+
+
+_P2P_TOOL = "nvidia-smi topo -p2p"
+_P2P_WORDS = {
+    "CNS": "the chipset does not support it",
+    "GNS": "the GPU does not support it",
+    "TNS": "the topology does not support it",
+    "NS": "it is not supported",
+    "DR": "it is switched off",
+}
+"""Its legend."""
 
 
 def _silent(readings: list[Reading]) -> Reading | None:
