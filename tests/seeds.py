@@ -299,6 +299,17 @@ GPU[1]\t\t: (Topology) Numa Affinity: 1
 ================================== End of ROCm SMI Log ===================================
 """
 
+TPU_ENVIRONMENT = """ACCELERATOR_TYPE: 'v5p-16'
+CHIPS_PER_HOST_BOUNDS: '2,2,1'
+HOST_BOUNDS: '1,1,2'
+TOPOLOGY: '2x2x2'
+WRAP: 'false,false,false'
+NODE_ID: 'slice-c'
+WORKER_ID: '1'
+ZONE: 'us-east5-a'
+"""
+"""The metadata attribute `tpu-env` of the second host of a v5p slice."""
+
 TEXTS = {
     "nvidia-smi-xml": log_xml([gpu_xml(0), gpu_xml(1)]),
     "nvidia-smi-topo": matrix(4),
@@ -318,6 +329,7 @@ TEXTS = {
     "rdma-link": bus_texts.RDMA,
     "nicctl": bus_texts.CARDS,
     "ibnetdiscover": bus_texts.FABRIC_OF_ONE,
+    "environment": TPU_ENVIRONMENT,
 }
 """One document of each textual form."""
 

@@ -79,6 +79,8 @@ EXIT_CODES = {
     "nvidia-rtx-pro-6000-cx8": 0,
     "nvidia-vfio": 0,
     "nvidia-vmd": 0,
+    "tpu-v6e-8": 0,
+    "tpu-v7x-chip-missing": 0,
 }
 """3 where something that is present could not be read: a device's memory or state, the links, the PCI tree."""
 

@@ -31,6 +31,7 @@ TEXTS: dict[str, str] = {
     "rdma-link": "raxl.intake.rdma_link",
     "nicctl": "raxl.intake.nicctl",
     "ibnetdiscover": "raxl.intake.ibnetdiscover",
+    "environment": "raxl.intake.environment",
 }
 """By form, the module that reads it: `recognises(text)` whether such an output is in it, `own(text)` that output alone,
 `parse(text)` what it says. Imported when there is a text to recognise or such a document to read."""

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 BUILT_IN = {
     "nvidia": "raxl.accelerators.nvidia:Nvidia",
     "amd": "raxl.accelerators.amd:Amd",
+    "tpu": "raxl.accelerators.tpu:Tpu",
 }
 """raxl's own accelerator plug-ins, so that no entry point needs to be read to use them. A test holds the table against
 `pyproject.toml`."""
