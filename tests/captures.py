@@ -21,6 +21,7 @@ FORMS = {
     "lspci": "*.txt",
     "ib": "*.[ot][ux]t",
     "tpu": "*.yaml",
+    "neuron": "*.*",
 }
 NONE = pytest.param(None, marks=pytest.mark.skip(reason="RAXL_CORPUS names no corpus"), id="no corpus")
 

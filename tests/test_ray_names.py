@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from raxl.sources import amd_names, nvidia_names, tpu_slice
+from raxl.sources import amd_names, neuron_names, nvidia_names, tpu_slice
 
 NAMES = [
     "NVIDIA H100 80GB HBM3",
@@ -56,3 +56,12 @@ def test_tpu_chips(kind: str) -> None:
 
     own = tpu_slice.parse({"TPU_ACCELERATOR_TYPE": kind})
     assert own.chips == tpu.get_total_chips_from_accelerator_type(tpu.normalize_tpu_accelerator_type(kind))
+
+
+def test_neuron_names() -> None:
+    from ray._private.accelerators.neuron import NeuronAcceleratorManager as Manager
+
+    view = neuron_names.RAY
+    assert view.resource == Manager.get_resource_name() == neuron_names.FAMILY.resource
+    assert view.type == Manager.get_current_node_accelerator_type()
+    assert neuron_names.FAMILY.visible_env == Manager.get_visible_accelerator_ids_env_var()

@@ -56,6 +56,8 @@ EXIT_CODES = {
     "amd-mi300x-cpx": 0,
     "amd-mi300x-spx": 0,
     "amd-mi355x": 0,
+    "neuron-inf2-no-tool": 3,
+    "neuron-trn2-ultraserver": 0,
     "none-cpu-server": 0,
     "none-pci-denied": 3,
     "nvidia-a100-pcie-bridged": 0,
