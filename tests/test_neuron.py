@@ -12,6 +12,7 @@ import seeds
 from raxl.collect import assemble, inputs
 from raxl.host import Answer, CommandOutput, Question, allowed
 from raxl.host.record import Recording
+from raxl.host.redact import Redactor
 from raxl.intake import neuron_ls as pasted
 from raxl.model.node import Node
 from raxl.model.problem import DISAGREEMENT, FAILED, NOT_APPLICABLE, NOT_INSTALLED, NOT_PRESENT
@@ -200,3 +201,14 @@ def test_names_of_instances() -> None:
     assert neuron_names.model_of_instance("trn2n.48xlarge") == "Trainium2"
     assert neuron_names.model_of_instance("p5.48xlarge") is None
     assert neuron_names.ultraserver("0000000000000000") is None
+
+
+def test_an_ultraserver_s_id_is_redacted_and_that_it_has_none_stays() -> None:
+    told = {}
+    for word in ("5b1f0a7739c2d4e8", "0000000000000000", "busy"):
+        question = Question("text", "/sys/class/neuron_device/server_id_4")
+        recording = Recording({question: Answer(word + "\n")}, name="node")
+        told[word] = Redactor(b"key").recording(recording).answer(question).value.strip()
+    assert told["5b1f0a7739c2d4e8"] != "5b1f0a7739c2d4e8"
+    assert neuron_names.ultraserver(told["5b1f0a7739c2d4e8"]) is not None
+    assert (told["0000000000000000"], told["busy"]) == ("0000000000000000", "busy")

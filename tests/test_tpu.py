@@ -9,7 +9,7 @@ import pytest
 
 import recordings
 from raxl.collect import assemble, inputs
-from raxl.host import Answer, Question
+from raxl.host import Answer, Question, allowed
 from raxl.host.record import Recording
 from raxl.model.node import Node
 from raxl.model.problem import DISAGREEMENT, NOT_ASKED
@@ -149,3 +149,8 @@ def test_every_pair_of_a_host_is_told_once() -> None:
     node = assemble.node(recordings.recording("tpu-v6e-8"))
     assert len(node.links) == len(list(combinations(range(8), 2))) + 8 * len(node.nics)
     assert len(classes(node)) == 10
+
+
+def test_the_names_of_the_other_hosts_are_not_kept() -> None:
+    told = {"TPU_WORKER_HOSTNAMES": "host-a,host-b", "TPU_WORKER_ID": "1"}
+    assert allowed.environment(told) == {"TPU_WORKER_ID": "1"}
