@@ -16,7 +16,7 @@ from raxl.host.redact import Redactor
 from raxl.intake import neuron_ls as pasted
 from raxl.model.node import Node
 from raxl.model.problem import DISAGREEMENT, FAILED, NOT_APPLICABLE, NOT_INSTALLED, NOT_PRESENT
-from raxl.sources import neuron_ls, neuron_names, pci
+from raxl.sources import neuron_links, neuron_ls, neuron_names, pci
 
 
 def of_text(text: str, folder: Path) -> Node:
@@ -107,7 +107,7 @@ def test_a_list_whose_devices_name_their_instance() -> None:
 
 
 def test_links_that_lead_away_or_back_from_one_end_alone(tmp_path: Path) -> None:
-    links, problems = neuron_ls.links_of({0: [1, 9], 1: [2], 2: [1, 0]}, "neuron-ls")
+    links, problems = neuron_links.links_of({0: [1, 9], 1: [2], 2: [1, 0]}, "neuron-ls")
     assert [(link.a, link.b) for link in links] == [
         ("neuron#0", "neuron#1"),
         ("neuron#0", "neuron#2"),

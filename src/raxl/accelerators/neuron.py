@@ -20,7 +20,7 @@ from raxl.model.node import Software
 from raxl.model.placement import Placement
 from raxl.model.problem import DISAGREEMENT, FAILED, NOT_APPLICABLE, NOT_ASKED, NOT_SUPPORTED, Problem
 from raxl.model.report import Claim, LinkClaim, Report, Silence
-from raxl.sources import families, neuron_ls, neuron_names
+from raxl.sources import families, neuron_links, neuron_ls, neuron_names
 from raxl.sources.neuron_names import FAMILY
 from raxl.sources.numbers import MOST_PLACES, whole
 
@@ -78,7 +78,7 @@ class Neuron:
         bus = [_on_bus(one, refusal if one.address not in listed else None, driven and refusal) for one in on_bus]
         links, differences = neuron_ls.links(output)
         if not links:
-            links, differences = neuron_ls.links_of(_near(answers.devices, joined), CLASS)
+            links, differences = neuron_links.links_of(_near(answers.devices, joined), CLASS)
         unsaid = _unsaid(bus, links, refusal)
         fabric = Fabric(domain=domain) if domain else None
         version = stripped(answers.version)
@@ -193,7 +193,7 @@ def _near(devices: Mapping[str, Mapping[str, Answer]], joined: Sequence[Claim]) 
     for name, files in devices.items():
         index = _number(name)
         if index in numbers:
-            near[index] = neuron_ls.neighbours(stripped(files.get("connected_devices", Answer(None, NOT_ASKED))))
+            near[index] = neuron_links.neighbours(stripped(files.get("connected_devices", Answer(None, NOT_ASKED))))
     return near
 
 

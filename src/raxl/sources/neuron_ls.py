@@ -11,11 +11,11 @@ import re
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from raxl.model.identity import pci_address
-from raxl.model.link import fabric_class
 from raxl.model.placement import Placement
 from raxl.model.problem import DISAGREEMENT, FAILED, NOT_ASKED, NOT_PRESENT, Problem
 from raxl.model.report import Claim, LinkClaim, Silence
-from raxl.sources import neuron_names
+from raxl.sources import neuron_links, neuron_names
+from raxl.sources.neuron_links import MOST_DEVICES, number
 from raxl.sources.neuron_names import FAMILY
 from raxl.sources.numbers import MOST_BYTES, MOST_PLACES, whole
 
@@ -37,7 +37,6 @@ _HEAD = re.compile(r"[ \t]*(instance-type|logical-neuroncore-config)[ \t]*:[ \t]
 _SIZE = re.compile(r"([0-9]{1,7})[ \t]*(GB|GiB|MB|MiB)", re.IGNORECASE)
 _SERVER_KEY = re.compile("(ultra_?)?server_?id(_4)?")
 _DEEPEST = 8
-_MOST_DEVICES = 256
 _MOST_CORES = 1024
 
 Fields = Dict[str, Any]
@@ -146,19 +145,19 @@ def _output(devices: Sequence[Fields], common: Mapping[str, str], problems: Sequ
     """Rows of one number together: what the first lacks is taken from the others."""
     told: Dict[Any, Fields] = {}
     found = list(problems)
-    for fields in devices[: 4 * _MOST_DEVICES]:
-        number = _whole(fields.get("neuron_device"), _MOST_DEVICES)
-        if number is None:
+    for fields in devices[: 4 * MOST_DEVICES]:
+        place = number(fields.get("neuron_device"), MOST_DEVICES)
+        if place is None:
             continue
-        known = told.setdefault(number, {})
+        known = told.setdefault(place, {})
         for name, said in fields.items():
             if known.get(name) in (None, "") or name not in known:
                 known[name] = said
         places = [pci_address(str(one.get("bdf"))) for one in (known, fields)]
         if None not in places and places[0] != places[1]:
-            words = f"{NAME} gives device {number} two addresses: {places[0]} and {places[1]}"
+            words = f"{NAME} gives device {place} two addresses: {places[0]} and {places[1]}"
             found.append(Problem("accelerators", DISAGREEMENT, words, (NAME,)))
-    return Output(tuple(told[number] for number in sorted(told)), common, tuple(found))
+    return Output(tuple(told[place] for place in sorted(told)), common, tuple(found))
 
 
 def claims(output: Output, evidence: str = NAME) -> List[Claim]:
@@ -171,8 +170,8 @@ def _claim(fields: Fields, output: Output, model: Optional[str], evidence: str) 
     numa = str(fields.get("numa_node", "")).strip()
     lnc = fields.get("logical_neuroncore_config", output.common.get("logical_neuroncore_config"))
     told = {
-        "neuron_cores": _whole(fields.get("nc_count"), _MOST_CORES),
-        "logical_neuroncore_config": _whole(lnc, 64),
+        "neuron_cores": number(fields.get("nc_count"), _MOST_CORES),
+        "logical_neuroncore_config": number(lnc, 64),
         "neuron_core_ids": _core_ids(fields.get("neuroncore_ids")),
     }
     silent = {"numa_node": Silence(NOT_PRESENT, "the firmware names no NUMA node", evidence)} if numa == "-1" else {}
@@ -183,7 +182,7 @@ def _claim(fields: Fields, output: Output, model: Optional[str], evidence: str) 
         kind=FAMILY.kind,
         evidence=evidence,
         address=pci_address(str(fields.get("bdf", ""))),
-        index=_whole(fields.get("neuron_device"), _MOST_DEVICES),
+        index=number(fields.get("neuron_device"), MOST_DEVICES),
         model_by_id=model,
         numa_node=whole(numa, MOST_PLACES),
         memory_bytes=_bytes(fields.get("memory_size")),
@@ -198,36 +197,10 @@ def _claim(fields: Fields, output: Output, model: Optional[str], evidence: str) 
 def links(output: Output, evidence: str = NAME) -> Tuple[List[LinkClaim], List[Problem]]:
     """NeuronLink between neighbours. What leads to a device that is not listed, or back from one alone, is told."""
     told = {
-        _whole(one.get("neuron_device"), _MOST_DEVICES): neighbours(one.get("connected_to")) for one in output.devices
+        number(one.get("neuron_device"), MOST_DEVICES): neuron_links.neighbours(one.get("connected_to"))
+        for one in output.devices
     }
-    return links_of({number: near for number, near in told.items() if number is not None}, evidence)
-
-
-def links_of(told: Mapping[int, Optional[Sequence[int]]], evidence: str) -> Tuple[List[LinkClaim], List[Problem]]:
-    """Links by the numbers of each device's neighbours; None where they are not told."""
-    pairs = {(min(a, b), max(a, b)) for a, near in told.items() for b in near or () if a != b and b in told}
-    away = sorted({b for near in told.values() for b in near or () if b not in told})
-    one_sided = [(a, b) for a, b in sorted(pairs) if any(x not in (told[y] or [x]) for x, y in ((a, b), (b, a)))]
-    problems = []
-    if away:
-        words = f"links lead to {len(away)} devices that {evidence} does not list: {', '.join(map(str, away[:32]))}"
-        problems.append(Problem("accelerators", DISAGREEMENT, words, (evidence,)))
-    if one_sided:
-        words = ", ".join(f"{a}–{b}" for a, b in one_sided[:16])
-        problems.append(Problem("links", DISAGREEMENT, f"links that one end alone names: {words}", (evidence,)))
-    name = FAMILY.vendor
-    found = [
-        LinkClaim(f"{name}#{a}", f"{name}#{b}", fabric_class("neuron", None), "neuron", evidence=evidence)
-        for a, b in sorted(pairs)
-    ]
-    return found, problems
-
-
-def neighbours(said: Any) -> Optional[List[int]]:
-    """The numbers of the devices at the other ends: a list, or `12, 3, 4, 1`; None where nothing is said."""
-    words = said if isinstance(said, list) else str(said or "").split(",")
-    numbers = [_whole(word, _MOST_DEVICES) for word in words[:_MOST_DEVICES]]
-    return [number for number in numbers if number is not None] or None
+    return neuron_links.links_of({place: near for place, near in told.items() if place is not None}, evidence)
 
 
 def placement(output: Output, evidence: str = NAME) -> Placement:
@@ -243,16 +216,12 @@ def _core_ids(said: Any) -> Optional[str]:
         return None
     from raxl.sources import kernel_list
 
-    numbers = {number for one in said[:_MOST_CORES] if (number := _whole(one, MOST_PLACES)) is not None}
+    numbers = {found for one in said[:_MOST_CORES] if (found := number(one, MOST_PLACES)) is not None}
     return kernel_list.write(numbers).replace(",", ", ") or None
 
 
 def _bytes(said: Any) -> Optional[int]:
     """Bytes as JSON gives them, or `96 GB`."""
     found = _SIZE.fullmatch(str(said).strip())
-    size = int(found[1]) << (30 if found[2][0] in "gG" else 20) if found else _whole(said, MOST_BYTES)
+    size = int(found[1]) << (30 if found[2][0] in "gG" else 20) if found else number(said, MOST_BYTES)
     return size if size and size <= MOST_BYTES else None
-
-
-def _whole(said: Any, most: int) -> Optional[int]:
-    return None if isinstance(said, bool) else whole(str(said), most)
