@@ -237,7 +237,7 @@ def _process(header: dict[str, str]) -> dict[str, object]:
     _, release, machine = header["system"].split(", ")
     return {
         "uname": {"system": "Linux", "release": release, "machine": machine},
-        "environment": json.loads(header.get("environment", "{}")),
+        "environment": dict(sorted(json.loads(header.get("environment", "{}")).items())),
         "limits": {"memlock": [-1, -1], "nofile": [1048576, 1048576], "stack": [8388608, -1]},
     }
 

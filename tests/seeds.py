@@ -299,6 +299,49 @@ GPU[1]\t\t: (Topology) Numa Affinity: 1
 ================================== End of ROCm SMI Log ===================================
 """
 
+TPU_ENVIRONMENT = """ACCELERATOR_TYPE: 'v5p-16'
+CHIPS_PER_HOST_BOUNDS: '2,2,1'
+HOST_BOUNDS: '1,1,2'
+TOPOLOGY: '2x2x2'
+WRAP: 'false,false,false'
+NODE_ID: 'slice-c'
+WORKER_ID: '1'
+ZONE: 'us-east5-a'
+"""
+"""The metadata attribute `tpu-env` of the second host of a v5p slice."""
+
+NEURON_LS = """instance-type: trn1.32xlarge
+instance-id: i-00112233445566778
++--------+--------+--------+-----------+--------------+-------+----------------------+---------+
+| NEURON | NEURON | NEURON | CONNECTED |     PCI      |  PID  |       COMMAND        | RUNTIME |
+| DEVICE | CORES  | MEMORY |  DEVICES  |     BDF      |       |                      | VERSION |
++--------+--------+--------+-----------+--------------+-------+----------------------+---------+
+| 0      | 2      | 32 GB  | 1, 2      | 0000:10:1c.0 | 23518 | app --token=x serve  | 2.0.0   |
+|        |        |        |           |              | 23531 | neuron-ls            | NA      |
++--------+--------+--------+-----------+--------------+-------+----------------------+---------+
+| 1      | 2      | 32 GB  | 0         | 0000:10:1d.0 | NA    | NA                   | NA      |
+| 2      | 2      | 32 GB  | 0         | 0000:a0:1c.0 | NA    | NA                   | NA      |
++--------+--------+--------+-----------+--------------+-------+----------------------+---------+
+"""
+"""`neuron-ls` with processes: a ring of three would have one link more."""
+
+NEURON_LS_JSON = """[{"neuron_device": 0, "bdf": "00:1e.0", "cpu_affinity": "0-11", "numa_node": "-1",
+ "connected_to": [1], "nc_count": 2, "memory_size": 34359738368, "neuroncore_ids": [0, 1],
+ "neuron_processes": [{"pid": 4711, "command": "python3 serve.py --token=x", "neuron_runtime_version": "2.0.0"}]},
+ {"neuron_device": 1, "bdf": "00:1f.0", "cpu_affinity": "0-11", "numa_node": "-1", "connected_to": [0],
+ "nc_count": 2, "memory_size": 34359738368, "neuroncore_ids": [2, 3], "neuron_processes": []}]
+"""
+
+NEURON_MONITOR = """{"instance_info": {"instance_name": "", "instance_type": "inf2.24xlarge",
+ "instance_availability_zone": "us-east-1d", "instance_region": "us-east-1", "error": ""},
+ "neuron_hardware_info": {"neuron_device_type": "inferentia2", "neuroncore_version": "v2", "neuron_device_count": 2,
+ "neuron_device_memory_size": 34359738368, "neuroncore_per_device_count": 2, "error": ""},
+ "system_data": {"neuron_hw_counters": {"period": 1.03, "neuron_devices": [
+  {"neuron_device_index": 0, "mem_ecc_corrected": 4, "mem_ecc_uncorrected": 0, "sram_ecc_uncorrected": 0},
+  {"neuron_device_index": 1, "mem_ecc_corrected": 0, "mem_ecc_uncorrected": 2, "sram_ecc_uncorrected": 0}],
+ "error": ""}}}
+"""
+
 TEXTS = {
     "nvidia-smi-xml": log_xml([gpu_xml(0), gpu_xml(1)]),
     "nvidia-smi-topo": matrix(4),
@@ -318,6 +361,10 @@ TEXTS = {
     "rdma-link": bus_texts.RDMA,
     "nicctl": bus_texts.CARDS,
     "ibnetdiscover": bus_texts.FABRIC_OF_ONE,
+    "environment": TPU_ENVIRONMENT,
+    "neuron-ls": NEURON_LS,
+    "neuron-ls-json": NEURON_LS_JSON,
+    "neuron-monitor": NEURON_MONITOR,
 }
 """One document of each textual form."""
 

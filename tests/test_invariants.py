@@ -274,6 +274,11 @@ def check_removals(whole: Recording, node: Node, questions: Sequence[Question]) 
         assert all(any(is_told(subject, told) for subject in subjects) for subjects in nulls(rest)), question
 
 
+def nobody_joined(whole: Node, field: str) -> bool:
+    """Whether nothing tells which of the driver's devices is which on the bus: without the bus, their numbers show."""
+    return all(unknown.value(device, field) is None for device in whole.accelerators)
+
+
 def made_up(whole: Node, rest: Node) -> Iterator[str]:
     """What the lesser node says and the whole one does not."""
     before = by_place(whole)
@@ -283,6 +288,8 @@ def made_up(whole: Node, rest: Node) -> Iterator[str]:
         alike = before.get(place(device)) or list(whole.accelerators)
         for field in ("uuid", "serial", "memory_bytes", "numa_node", "index", "pcie_root", "state", "pci.device_id"):
             value = unknown.value(device, field)
+            if field in ("index", "serial") and place(device) not in before and nobody_joined(whole, field):
+                continue
             if value is not None and value not in [unknown.value(one, field) for one in alike]:
                 yield f"{device.id}.{field} is {value}"
     classes = {ends(whole, link): link.link_class for link in whole.links}

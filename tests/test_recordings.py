@@ -56,6 +56,8 @@ EXIT_CODES = {
     "amd-mi300x-cpx": 0,
     "amd-mi300x-spx": 0,
     "amd-mi355x": 0,
+    "neuron-inf2-no-tool": 3,
+    "neuron-trn2-ultraserver": 0,
     "none-cpu-server": 0,
     "none-pci-denied": 3,
     "nvidia-a100-pcie-bridged": 0,
@@ -79,6 +81,8 @@ EXIT_CODES = {
     "nvidia-rtx-pro-6000-cx8": 0,
     "nvidia-vfio": 0,
     "nvidia-vmd": 0,
+    "tpu-v6e-8": 0,
+    "tpu-v7x-chip-missing": 0,
 }
 """3 where something that is present could not be read: a device's memory or state, the links, the PCI tree."""
 

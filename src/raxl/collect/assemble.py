@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Mapping, Sequence, TypeVar
 
 from raxl import __version__
-from raxl.collect import adapters, merge, merge_nics, refusals, unknown
+from raxl.collect import adapters, merge, merge_nics, placement, refusals, unknown
 from raxl.collect.bus import Bus, bus_of
 from raxl.host.record import Recording
 from raxl.host.replay import ReplayHost
@@ -38,17 +38,22 @@ def node(recording: Recording) -> Node:
     reports = [plugin.parse(plugin.ask(host), tuple(bus.functions.values())) for plugin in registry.accelerators()]
     report = _together([*reports, *(document.report for document in foreign)])
     devices = merge.merge(report.claims)
+    place, differences = placement.merged(
+        [*(one.placement for one in reports), *(one.report.placement for one in foreign)]
+    )
     named = [*_nics(host, bus), *(nic for document in foreign for nic in document.nics), *report.nics]
     nics = adapters.placed(merge_nics.merged([*named, *adapters.on_bus(bus.functions)]), bus.functions)
     result = _system(host, recording, foreign, bus)
     result = _with_devices(result, devices, nics, report, bus)
     result = replace(
         result,
+        placement=place,
         problems=(
             *problems,
             *_notes(recording),
             *refusals.problems(recording, bus.answers),
             *report.problems,
+            *differences,
             *result.problems,
         ),
     )

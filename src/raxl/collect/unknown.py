@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import fields
 from typing import Any, Iterable, Mapping, Sequence
 
 from raxl.model.accelerator import Accelerator
 from raxl.model.link import Link
 from raxl.model.nic import Nic
 from raxl.model.node import Node
+from raxl.model.placement import Placement
 from raxl.model.problem import NOT_APPLICABLE, NOT_ASKED, NOT_PRESENT, NOT_SUPPORTED, Problem
 from raxl.model.report import Silence
 
@@ -43,16 +45,16 @@ NODE_FIELDS = (
     "cpu.cores",
     "cpu.threads",
     "numa_nodes",
-    "placement.provider",
+    *(f"placement.{one.name}" for one in fields(Placement) if one.name != "evidence"),
 )
-"""`placement.provider` stands for the whole placement; `ray_node_id` and `recorded_by` may simply not apply."""
+"""`ray_node_id` and `recorded_by` may simply not apply."""
 
 NEVER = {
     "ray.would_register": Silence(NOT_ASKED, "Ray's own detection is not computed"),
-    "placement": Silence(NOT_ASKED, "no platform was asked"),
     "role": Silence(NOT_SUPPORTED, "speed and place do not tell what it is for"),
 }
 """Fields that have one reason everywhere."""
+NOBODY_ASKED = "no platform was asked"
 
 
 _NO_NETDEV = Silence(NOT_APPLICABLE, "it has no network device here")
@@ -106,9 +108,18 @@ def problems(node: Node, silences: Mapping[str, Mapping[str, Silence]], default:
 
 def _of_node(node: Node, silent: Mapping[str, Silence], default: Silence) -> Iterable[Problem]:
     for field in NODE_FIELDS:
-        if value(node, field) is None:
-            subject = field.split(".")[0] if field.startswith("placement") else field
-            yield _problem(subject, silent.get(field) or NEVER.get(subject) or default)
+        if value(node, field) is None and not field.startswith("placement"):
+            yield _problem(field, silent.get(field) or default)
+    yield from _of_placement(node.placement)
+
+
+def _of_placement(placement: Placement) -> Iterable[Problem]:
+    """One problem for all of the placement that nobody said; what is known of it is named."""
+    known = [
+        one.name for one in fields(Placement) if one.name != "evidence" and getattr(placement, one.name) is not None
+    ]
+    words = f": {', '.join(placement.evidence)} tells {', '.join(known).replace('_', ' ')} alone" if known else ""
+    yield Problem("placement", NOT_ASKED, NOBODY_ASKED + words)
 
 
 def _of_devices(

@@ -51,7 +51,7 @@ KERNEL_PARAMETERS = frozenset(
 
 _ENVIRONMENT = re.compile(
     r"(CUDA|NVIDIA)_VISIBLE_DEVICES|CUDA_DEVICE_ORDER|(HIP|ROCR)_VISIBLE_DEVICES|GPU_DEVICE_ORDINAL|ZE_AFFINITY_MASK"
-    r"|ONEAPI_DEVICE_SELECTOR|TPU_[A-Z0-9_]+|NEURON_RT_VISIBLE_CORES|NEURON_RT_NUM_CORES|HABANA_VISIBLE_(MODULES|DEVICES)"
+    r"|ONEAPI_DEVICE_SELECTOR|TPU_(?!WORKER_HOSTNAMES)[A-Z0-9_]+|NEURON_RT_VISIBLE_CORES|NEURON_RT_NUM_CORES|HABANA_VISIBLE_(MODULES|DEVICES)"
     r"|ASCEND_(RT_)?VISIBLE_DEVICES|RBLN_DEVICES|FURIOSA_DEVICES|TT_VISIBLE_DEVICES|QBRUNTIME_VISIBLE_DEVICES"
     r"|RAY_EXPERIMENTAL_NOSET_[A-Z_]+|NCCL_[A-Z0-9_]+|RCCL_[A-Z0-9_]+|UCX_[A-Z0-9_]+|FI_[A-Z0-9_]+|GLOO_[A-Z0-9_]+"
     r"|OMP_NUM_THREADS|KUBERNETES_SERVICE_PORT|container|SLURM_(JOB_NUM_NODES|NODEID|TOPOLOGY_ADDR)"
@@ -66,6 +66,7 @@ _NAME_LINE = re.compile(r"^([ \t]+Name[ \t]*:[ \t]*\S*)[^\r\n]*", re.MULTILINE)
 _TABLE_LINE = re.compile(r"^(\|[ \t]+\d+[ \t][^|\n]*?\d+[ \t]+(?:C|G|C\+G|M|M\+C)[ \t]+\S+)[^|\n]*", re.MULTILINE)
 _DATA = re.compile(r"/sys/bus/pci/devices/[0-9a-fA-F:.]{1,20}/config")
 _OF_PROCESS = re.compile("^/proc/[^/]+/(task/[^/]+/)?(cmdline|environ)$")
+_COMMAND = re.compile(r'("command"[ \t]*:[ \t]*")((?:[^"\\\n]|\\.)*)')
 _BLANK = re.compile(r"(?:\s|&#(?:0*(?:9|10|13|32)|[xX]0*(?:9|[aAdD]|20));)+")
 
 
@@ -103,9 +104,10 @@ def is_data(path: str) -> bool:
 def command_output(text: str) -> str:
     """A command's output without the arguments of the processes that it lists: a process keeps its program's name.
 
-    Processes stand in the XML, the text and the table of nvidia-smi, whose ends may be cut off.
+    Processes stand in the XML, text and table of nvidia-smi and in the JSON of neuron-ls, whose ends may be cut off.
     """
     text = _PROCESS_NAME.sub(lambda found: found[1] + _program(found[2]) + found[3], text)
+    text = _COMMAND.sub(lambda found: found[1] + _program(found[2]), text)
     return _TABLE_LINE.sub(r"\1 ", _NAME_LINE.sub(r"\1", text))
 
 

@@ -26,6 +26,7 @@ TRUSTED_FOLDERS = (
     "/usr/lib/wsl/lib",
     "/usr/local/nvidia/bin",
     "/opt/rocm/bin",
+    "/opt/aws/neuron/bin",
 )
 _REASONS = {
     errno.ENOENT: "not-present",

@@ -65,6 +65,7 @@ _PLACES = (
     ("host", r"\"MF0;([\w.-]+):"),
     ("serial", r"\(MT\d+ - ([\w-]{4,})\)"),  # ibdev2netdev -v
     ("serial", r"\[SN\] Serial number: (\S{4,})"),  # lspci -vvv, of the vital product data
+    ("hex", rf"(?i:server_?id(?:_4)?)\"[ \t]*:[ \t]*\"({_HEX}{{16}})\""),  # neuron-ls
     ("serial", r"\"serial_number\"\s{0,8}:\s{0,8}\"([^\"\s]{4,})\""),
     ("here", rf"\b(?:guid|host_hash)=\"(0x{_HEX}{{1,16}})\""),  # NCCL's XML
     ("here", r"\(([\w.-]+@[\w.-]+)\)"),  # who built the kernel, and where
@@ -75,12 +76,13 @@ _FILES = (
     ("host", re.compile("^/proc/sys/kernel/hostname$")),
     ("hex", re.compile("/unique_id$")),
     ("decimal", re.compile("/xgmi_hive_id$")),
+    ("hex", re.compile("/server_id_[24]$")),
     ("serial", re.compile("/(serial_number|product_serial|board_serial|chassis_serial|node_guid|sys_image_guid)$")),
 )
 """Files that hold one identity and nothing else."""
 _CALLS = {"serial": "serial", "chassis_serial": "serial", "unique_id": "hex", "hive": "hex"}
 """Calls of a library that give one identity and nothing else, and what it is."""
-_NO_NAME = frozenset(["localhost", "none", "unknown", "n/a", "default", "root", "node", "node0", "host"])
+_NO_NAME = frozenset(["localhost", "none", "unknown", "n/a", "default", "root", "node", "node0", "host", "busy"])
 _UNNAMED = ("localhost", "standard input")
 _MOST = (1 << 64) - 1
 
@@ -146,7 +148,8 @@ class _Pass:
             return Answer(blank, answer.reason, self.text(answer.message))
         if isinstance(value, str) and value.strip() and _kind_of_file(question):
             name = value.strip()
-            return Answer(value.replace(name, self.identity(name)), answer.reason, self.text(answer.message))
+            new = name if name.lower() in _NO_NAME else self.identity(name)
+            return Answer(value.replace(name, new), answer.reason, self.text(answer.message))
         return Answer(self._value(value), answer.reason, self.text(answer.message))
 
     def _value(self, value: object) -> object:

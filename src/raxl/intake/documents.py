@@ -31,6 +31,9 @@ TEXTS: dict[str, str] = {
     "rdma-link": "raxl.intake.rdma_link",
     "nicctl": "raxl.intake.nicctl",
     "ibnetdiscover": "raxl.intake.ibnetdiscover",
+    "environment": "raxl.intake.environment",
+    "neuron-ls": "raxl.intake.neuron_ls",
+    "neuron-monitor": "raxl.intake.neuron_monitor",
 }
 """By form, the module that reads it: `recognises(text)` whether such an output is in it, `own(text)` that output alone,
 `parse(text)` what it says. Imported when there is a text to recognise or such a document to read."""

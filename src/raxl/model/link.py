@@ -15,8 +15,10 @@ LEGEND = {
     "SYS": "between NUMA nodes",
 }
 
-FABRIC_PREFIXES = {"nvlink": "NV", "xgmi": "XGMI"}
+FABRIC_PREFIXES = {"nvlink": "NV", "xgmi": "XGMI", "ici": "ICI", "neuron": "NEURON"}
 """The fabric's short name in a link class; the count of links follows it."""
+UNCOUNTED = ("ici", "neuron")
+"""Fabrics whose sources name neighbours and count no links: their class is the short name alone."""
 
 
 @dataclass(frozen=True)
@@ -26,9 +28,9 @@ class Link:
     a: str
     b: str
     link_class: str | None = None
-    """One of `PCIE_CLASSES`, or the fabric's short name with the count of links (`NV18`); None: not known."""
+    """One of `PCIE_CLASSES`, or the fabric's short name with the count of links (`NV18`, `ICI`); None: not known."""
     kind: str | None = None
-    """pcie | nvlink | xgmi"""
+    """pcie | nvlink | xgmi | ici | neuron"""
     count: int | None = None
     """Links, never hops."""
     bandwidth_bytes_per_second: int | None = None
@@ -40,6 +42,8 @@ class Link:
 
 
 def fabric_class(kind: str, count: int | None) -> str | None:
-    """`NV18` for 18 NVLinks; None while the count is not known."""
+    """`NV18` for 18 NVLinks; None while the count is not known, but for fabrics of which nobody counts links: `ICI`."""
     prefix = FABRIC_PREFIXES.get(kind)
+    if count is None and kind in UNCOUNTED:
+        return prefix
     return f"{prefix}{count}" if prefix and count else None

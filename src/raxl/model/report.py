@@ -9,6 +9,7 @@ from raxl.model.accelerator import Fabric, Partition, RayView
 from raxl.model.component import PciLink, Switch
 from raxl.model.nic import Nic
 from raxl.model.node import Software
+from raxl.model.placement import Placement
 from raxl.model.problem import Problem
 
 
@@ -94,6 +95,8 @@ class Report:
     nics: tuple[Nic, ...] = ()
     software: tuple[Software, ...] = ()
     problems: tuple[Problem, ...] = ()
+    placement: Placement = Placement()
+    """Where the node stands, as far as this source says it."""
 
 
 @dataclass(frozen=True)

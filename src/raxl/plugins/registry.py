@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 BUILT_IN = {
     "nvidia": "raxl.accelerators.nvidia:Nvidia",
     "amd": "raxl.accelerators.amd:Amd",
+    "tpu": "raxl.accelerators.tpu:Tpu",
+    "neuron": "raxl.accelerators.neuron:Neuron",
 }
 """raxl's own accelerator plug-ins, so that no entry point needs to be read to use them. A test holds the table against
 `pyproject.toml`."""

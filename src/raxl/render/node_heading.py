@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from raxl.model.node import Cpu, Node, NumaNode
+from raxl.model.placement import Placement
 from raxl.model.printable import clean
 from raxl.render.naming import Names
 from raxl.render.quantity import binary_size
@@ -63,6 +64,7 @@ def _parts(node: Node) -> list[str]:
     drivers = (f"{_PRODUCTS.get(found.name, found.name)} {found.version}" for found in node.software)
     parts = [
         platform,
+        _slice(place),
         system.distribution,
         system.kernel and f"Linux {system.kernel}",
         f"VM ({system.virtualization})" if system.virtualization not in (None, "none") else None,
@@ -71,6 +73,15 @@ def _parts(node: Node) -> list[str]:
         *drivers,
     ]
     return [clean(part) for part in parts if part]
+
+
+def _slice(place: Placement) -> str | None:
+    """`slice example-tpu-1 (4x4x8), worker 0`."""
+    if place.slice is None and place.slice_topology is None:
+        return None
+    shape = f" ({place.slice_topology})" if place.slice and place.slice_topology else place.slice_topology or ""
+    worker = f", worker {place.worker_index}" if place.worker_index is not None else ""
+    return f"slice {place.slice or ''}{shape}{worker}"
 
 
 def _processors(cpu: Cpu) -> str | None:

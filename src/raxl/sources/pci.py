@@ -20,6 +20,8 @@ _LINK = ("current_link_speed", "current_link_width", "max_link_speed", "max_link
 _FULL = ("subsystem_vendor", "subsystem_device", "numa_node", "local_cpulist", *_LINK)
 _DETAILED = re.compile(r"0x(02|03|12|0604|0680|0c06)")
 """Classes that are asked in full: network, display, processing accelerator, PCI bridge, NVSwitch, InfiniBand."""
+_ACCELERATOR_MAKERS = ("0x1ae0", "0x1d0f")
+"""Vendors (Google, Amazon) whose accelerators are of no such class; all their functions are asked in full."""
 BUS_ALONE = ("sysfs", "lspci", "lspci-tree")
 """Evidence of sources that show the bus, and say nothing of scale-up links."""
 _HOST_BRIDGE = re.compile(r"pci[0-9a-f]{4,8}:[0-9a-f]{2}")
@@ -41,7 +43,8 @@ def ask(host: Host) -> Answers:
     for name in listing.value or ():
         folder = f"{FOLDER}/{name}"
         answers = {"path": host.link(folder), **{file: host.text(f"{folder}/{file}") for file in _BASIC}}
-        if _DETAILED.match(stripped(answers["class"]) or ""):
+        detailed = _DETAILED.match(stripped(answers["class"]) or "")
+        if detailed or stripped(answers["vendor"]) in _ACCELERATOR_MAKERS:
             answers.update((file, host.text(f"{folder}/{file}")) for file in _FULL)
             answers["driver"] = host.link(f"{folder}/driver")
             answers["physfn"] = host.link(f"{folder}/physfn")

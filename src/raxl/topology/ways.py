@@ -9,7 +9,7 @@ from raxl.model import nominal
 from raxl.model.component import PciFunction, PciLink
 from raxl.model.path import Component, Hop
 
-FABRIC_NAMES = {"nvlink": "NVLink", "xgmi": "XGMI"}
+FABRIC_NAMES = {"nvlink": "NVLink", "xgmi": "XGMI", "ici": "ICI", "neuron": "NeuronLink"}
 
 
 class Tree(NamedTuple):
