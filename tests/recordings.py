@@ -238,6 +238,7 @@ def _process(header: dict[str, str]) -> dict[str, object]:
     return {
         "uname": {"system": "Linux", "release": release, "machine": machine},
         "environment": json.loads(header.get("environment", "{}")),
+        "packages": header.get("packages", "ray").split(),
         "limits": {"memlock": [-1, -1], "nofile": [1048576, 1048576], "stack": [8388608, -1]},
     }
 
