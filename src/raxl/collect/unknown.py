@@ -48,7 +48,6 @@ NODE_FIELDS = (
 """`placement.provider` stands for the whole placement; `ray_node_id` and `recorded_by` may simply not apply."""
 
 NEVER = {
-    "ray.would_register": Silence(NOT_ASKED, "Ray's own detection is not computed"),
     "placement": Silence(NOT_ASKED, "no platform was asked"),
     "role": Silence(NOT_SUPPORTED, "speed and place do not tell what it is for"),
 }
