@@ -46,8 +46,8 @@ class Answers(NamedTuple):
 def ask(host: Host) -> Answers:
     """Asks for names and links alone; neuron-ls is run where it lies in the folder in which Ray looks."""
     devices, vfio, tools = host.names(DEVICES), host.names(VFIO), host.names(NEURON_TOOLS)
-    accel = [name for name in devices.value or () if name.startswith("accel")][:_MOST_FILES]
-    groups = [name for name in vfio.value or () if re.fullmatch("[0-9]{1,9}", name)][:_MOST_FILES]
+    accel = [name for name in _listed(devices) if name.startswith("accel")][:_MOST_FILES]
+    groups = [name for name in _listed(vfio) if re.fullmatch("[0-9]{1,9}", name)][:_MOST_FILES]
     unasked = Answer(None, NOT_ASKED, f"neuron-ls is not in {NEURON_TOOLS}")
     return Answers(
         devices=devices,
@@ -57,7 +57,7 @@ def ask(host: Host) -> Answers:
         groups={name: host.names(f"{GROUPS}/{name}/devices") for name in groups},
         tenstorrent=host.names(TENSTORRENT),
         neuron_tools=tools,
-        neuron_ls=host.command(NEURON_LS) if NEURON_LS[0] in (tools.value or ()) else unasked,
+        neuron_ls=host.command(NEURON_LS) if NEURON_LS[0] in _listed(tools) else unasked,
         packages=host.process("packages"),
         environment=host.process("environment"),
     )
@@ -93,7 +93,12 @@ def _names(answer: Answer, folder: str) -> Reading:
     """The names; none for a folder that is not there."""
     if answer.reason == NOT_PRESENT:
         return Reading((), folder)
-    return Reading(tuple(answer.value) if answer.known else None, folder, answer.reason, answer.message)
+    return Reading(tuple(_listed(answer)) if answer.known else None, folder, answer.reason, answer.message)
+
+
+def _listed(answer: Answer) -> list[str]:
+    """The names in a folder; a recording may have been edited."""
+    return [name for name in answer.value if isinstance(name, str)] if isinstance(answer.value, list) else []
 
 
 def _packages(answer: Answer) -> Reading:
@@ -149,7 +154,7 @@ def _groups(answers: Answers) -> Reading:
     if not answers.vfio.known and answers.vfio.reason != NOT_PRESENT:
         return Reading(None, VFIO, answers.vfio.reason, answers.vfio.message)
     found = {
-        group: tuple(address for name in answer.value or () if (address := pci_address(name)))
+        group: tuple(address for name in _listed(answer) if (address := pci_address(name)))
         for group, answer in answers.groups.items()
     }
     return Reading(found, VFIO)

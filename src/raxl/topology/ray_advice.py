@@ -12,6 +12,7 @@ from raxl.topology import ray_usable, ray_visible
 from raxl.topology.ray_counts import AMD, GAUDI, GPUS, NEURON, NVIDIA, TENSTORRENT, TPU, Here
 from raxl.topology.ray_detection import OVERRIDE, Detection, Found
 
+_LONGEST, _MOST_FAULTS = 80, 4
 _LISTED = " to the UUIDs of MIG devices that nvidia-smi -L lists"
 _ROCR, _HIP = "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"
 
@@ -19,7 +20,7 @@ _ROCR, _HIP = "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"
 def problems(known: Detection, devices: Sequence[Accelerator], here: Here) -> tuple[Problem, ...]:
     """All disagreements of a node, the one that keeps Ray from starting first."""
     if known.refusal:
-        return (_problem("ray", f"Ray would not start: {known.refusal}: {_remedy(known, devices, here)}"),)
+        return (_problem("ray", f"Ray would not start ({known.refusal}): {_remedy(known, devices, here)}"),)
     found: list[Problem] = []
     if known.random:
         found.append(_problem("ray", _at_random(known, devices, here)))
@@ -72,7 +73,10 @@ def _at_random(known: Detection, devices: Sequence[Accelerator], here: Here) -> 
 def _phantoms(one: Found, here: Here) -> str:
     if one.family is not TPU:
         return _by_id(one)
-    return ", ".join(f"/dev/{name}: {what}" for name, what in ray_usable.phantoms(one, here).items())
+    return ", ".join(
+        f"/dev/{name} is {what}" if "of vendor" in what else f"/dev/{name}, but {what}"
+        for name, what in ray_usable.phantoms(one, here).items()
+    )
 
 
 def _by_id(one: Found) -> str:
@@ -99,7 +103,7 @@ def _miscounted(one: Found, number: int, devices: Sequence[Accelerator], here: H
     if number == usable or (unlisted and not any(map(ray_usable.is_cut, own)) and one.override is None):
         return ""  # a device that the library does not list is told as such, and is none to be registered
     if one.override is not None:
-        return f"{_would(number, f'{OVERRIDE} says so')}: correct it to {json.dumps({one.family.resource: usable})}"
+        return f"{_would(number, f'{OVERRIDE} says so')}: set {OVERRIDE}='{json.dumps({one.family.resource: usable})}'"
     return _gpus(one, number, usable, own) if one.family in GPUS else _others(one, number, usable, here)
 
 
@@ -149,18 +153,23 @@ def _wrong(one: Found, own: Sequence[Accelerator]) -> str:
     if one.visible is None or one.family not in (NVIDIA, AMD) or any(ray_usable.units(device) > 1 for device in own):
         return ""
     seen: list[str] = []
-    faults = []
-    for entry in one.visible:
+    faults: list[str] = []
+    for entry in one.visible[: ray_visible.MOST]:
         fault = f"names {entry} twice" if entry in seen else ""
         if not fault and not ray_visible.seen([entry], own):
             fault = f"names {entry or 'nothing'}, which is not here" if entry else "has an empty entry"
-        faults += [fault] if fault else []
+        faults += [fault] if fault and fault not in faults else []
         seen.append(entry)
-    return f"{one.family.variable}={','.join(one.visible)} {' and '.join(dict.fromkeys(faults))}" if faults else ""
+    given = ",".join(one.visible)
+    shown = given if len(given) <= _LONGEST else f"{given[:_LONGEST]}…"
+    more = [f"{len(faults) - _MOST_FAULTS} more"] if len(faults) > _MOST_FAULTS else []
+    return f"{one.family.variable}={shown} {' and '.join([*faults[:_MOST_FAULTS], *more])}" if faults else ""
 
 
 def _corrected(one: Found, devices: Sequence[Accelerator]) -> str:
-    right = [entry for entry in dict.fromkeys(one.visible or ()) if ray_visible.seen([entry], devices)]
+    right = [
+        entry for entry in dict.fromkeys((one.visible or ())[: ray_visible.MOST]) if ray_visible.seen([entry], devices)
+    ]
     return f"set {one.family.variable}={','.join(right)}" if right else f"unset {one.family.variable}"
 
 
@@ -168,11 +177,9 @@ def _others(one: Found, number: int, usable: int, here: Here) -> str:
     given = {one.family.resource: usable}
     if number == 0:
         return f"{_would(0, one.count.rule)}: {_step(one, usable)}"
-    phantoms = ray_usable.phantoms(one, here) if one.family is TPU else {}
-    resource = one.family.resource
+    resource, phantoms = one.family.resource, _phantoms(one, here) if one.family is TPU else ""
     if phantoms:
-        why = ", ".join(f"/dev/{name} is {what}" if "of vendor" in what else what for name, what in phantoms.items())
-        return f"Ray would register {number} {resource} ({why}): start it with {flags(given)}"
+        return f"Ray would register {number} {resource} ({phantoms}): start it with {flags(given)}"
     return f"Ray would register {number} {resource} ({one.count.rule}): start it with {flags(given)}"
 
 

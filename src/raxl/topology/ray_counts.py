@@ -110,7 +110,7 @@ def _amd(here: Here) -> Count:
     packaged, told = _packaged("amdsmi", here), here.readings.amdsmi
     own = [one for one in here.of(AMD) if one.driver == "amdgpu"]
     if packaged is False:
-        return Count(0, "Ray counts AMD's through the Python package amdsmi, which is not installed beside it")
+        return _without(AMD, "amdsmi")
     if here.is_absent(AMD) and told.reason is not None and packaged is None:
         return Count(0, "no AMD GPU is on the bus", "sysfs")
     if packaged is None:
@@ -182,7 +182,7 @@ def _by_package(family: Family, here: Here) -> Count:
     package = family.package or ""
     packaged = _packaged(package, here)
     if packaged is False:
-        return Count(0, f"Ray counts {family.name}'s through the Python package {package}, not installed beside it")
+        return _without(family, package)
     if here.is_absent(family):
         return Count(0, f"no {family.name} device is on the bus", "sysfs")
     return Count(None, f"what the Python package {package} counts was not asked", reason=NOT_ASKED)
@@ -196,6 +196,10 @@ def _by_files(family: Family, package: str, pattern: str, here: Here) -> Count:
     if _packaged(package, here) and files:
         return Count(None, f"what the Python package {package} counts was not asked", reason=NOT_ASKED)
     return Count(len(files), f"Ray counts {_files(files)}" if files else "no device file", "/dev", files=files)
+
+
+def _without(family: Family, package: str) -> Count:
+    return Count(0, f"Ray counts {family.name} devices by the Python package {package}, which is not beside it")
 
 
 def _packaged(package: str, here: Here) -> bool | None:

@@ -62,7 +62,7 @@ def detection(here: Here) -> Detection:
         return Detection(unknown=Silence(environment.reason, f"what limits Ray's view is not known: {told}"))
     overrides = _overrides(environment.value)
     if overrides is None:
-        return Detection(refusal=f"{OVERRIDE} is no JSON object of numbers, and Ray does not start with it")
+        return Detection(refusal=f"{OVERRIDE} is no JSON object of whole numbers")
     owner, owned = _owner(here)
     counts = {owner.resource: (owner, owned), **{family.resource: (family, count(family, here)) for family in OTHERS}}
     found = {

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from raxl.model.accelerator import Accelerator
 from raxl.topology import ray_visible
-from raxl.topology.ray_counts import AMD, GOOGLE, GPUS, NEURON, NVIDIA, TENSTORRENT, TPU, Here
+from raxl.topology.ray_counts import AMD, GOOGLE, GPUS, METAX, NEURON, NVIDIA, TENSTORRENT, TPU, Here
 from raxl.topology.ray_detection import Found
 
 CORES = {"7064": 4, "7065": 4, "7066": 4, "7067": 4, "7164": 2, "7264": 2}
@@ -46,7 +46,7 @@ def number(one: Found, devices: Sequence[Accelerator], here: Here) -> int | None
     """How many of the resource there are to use under the node's variables; None where that is not known."""
     own = of_resource(one.family.resource, devices)
     if one.family in GPUS:
-        return _gpus(one, own)
+        return _gpus(one, own) if own or one.family is not METAX else len(here.of(METAX))
     whole = _whole(one, own, here)
     if whole is None or one.visible is None:
         return whole

@@ -8,6 +8,9 @@ from collections.abc import Mapping, Sequence
 from raxl.model.accelerator import Accelerator
 
 NO_DEVICES = "NoDevFiles"
+MOST = 256
+"""More entries than any node has devices: what comes after them is not looked at."""
+_MIG = "MIG-"
 _LEVEL_ZERO = "level_zero:"
 
 
@@ -50,7 +53,7 @@ def seen(entries: Sequence[str] | None, devices: Sequence[Accelerator]) -> list[
         return list(devices)
     found: list[Accelerator] = []
     named: set[str] = set()
-    for entry in entries:
+    for entry in entries[:MOST]:
         match = _named(entry.strip(), devices)
         if match is None:
             break
@@ -66,14 +69,14 @@ def seen(entries: Sequence[str] | None, devices: Sequence[Accelerator]) -> list[
 def units_seen(entries: Sequence[str], devices: Sequence[Accelerator]) -> int:
     """How many devices or partitions of devices a list names before the first entry that names nothing."""
     named: set[str] = set()
-    for entry in entries:
+    for entry in entries[:MOST]:
         match = _named(entry.strip(), devices)
         if match is None:
             break
         if match[0] in named:
             return 0
         named.add(match[0])
-    return len(named)
+    return min(len(named), sum(max(1, len(device.partitions)) for device in devices))
 
 
 def _named(entry: str, devices: Sequence[Accelerator]) -> tuple[str, Accelerator] | None:
@@ -85,7 +88,7 @@ def _named(entry: str, devices: Sequence[Accelerator]) -> tuple[str, Accelerator
             return device.id, device
         if device.uuid and len(entry) > 4 and device.uuid.startswith(entry):
             return device.id, device
-        part = next((one.id for one in device.partitions if entry and one.id == entry), None)
-        if part is not None:
-            return part, device
+        parts = [one.id for one in device.partitions]
+        if entry in parts or (entry.startswith(_MIG) and parts and not any(part.startswith(_MIG) for part in parts)):
+            return entry, device  # where nobody tells the UUIDs of MIG devices, one may be any of them
     return None
