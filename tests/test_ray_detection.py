@@ -7,20 +7,25 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
 import recordings
 from raxl.collect import assemble
 from raxl.collect.bus import bus_of
+from raxl.host import Answer
 from raxl.host.record import Recording
 from raxl.host.replay import ReplayHost
 from raxl.intake import documents
+from raxl.model.accelerator import Accelerator, Partition, RayView
+from raxl.model.facts import Reading
 from raxl.model.node import Node
+from raxl.model.ray_readings import RayReadings
 from raxl.sources import ray_view
-from raxl.topology import ray_detection
+from raxl.topology import ray_advice, ray_detection, ray_visible
 from raxl.topology.ray_counts import Here
 from raxl.topology.ray_detection import Detection
 from ray_itself import STARTS, Ray
@@ -279,3 +284,116 @@ def changes(message: str) -> dict[str, str | None]:
     unset = dict.fromkeys(re.findall(r"\bunset ([A-Z_]+)", words))
     given = re.findall(r"\bset ([A-Z_]+)=(?:'([^']*)'|(\S+))", words)
     return unset | {name: quoted or bare for name, quoted, bare in given}
+
+
+def device(index: int, resource: str = "GPU", kind: str | None = "L40S", **more: Any) -> Accelerator:
+    vendor = str(more.pop("vendor", "nvidia"))
+    view = RayView(resource, kind)
+    return Accelerator(f"{vendor}:{index}", vendor, "gpu", index=index, ray=view, **{"state": "ok", **more})
+
+
+def here(**told: Reading) -> Here:
+    """A node of which all could be read and that has nothing, but for what is given."""
+    nothing = {
+        "environment": Reading({}, "environ(7)"),
+        "packages": Reading(frozenset({"ray"}), "packages"),
+        "nvml": Reading(None, "nvml", "not-asked", "no NVIDIA device is here"),
+        "amdsmi": Reading(None, "amdsmi", "not-asked", "no AMD GPU is here"),
+        "neuron_tools": Reading((), ray_view.NEURON_TOOLS),
+        "neuron_cores": Reading(None, "neuron-ls", "not-asked", ""),
+        "device_files": Reading((), "/dev"),
+        "tenstorrent": Reading((), "/dev/tenstorrent"),
+        "vfio": Reading({}, "/dev/vfio"),
+    }
+    return Here(RayReadings(**{**nothing, **told}), {}, True)
+
+
+def told(node: Here, devices: Sequence[Accelerator]) -> list[tuple[str, str]]:
+    found = ray_advice.problems(ray_detection.detection(node), devices, node)
+    return [(one.subject, one.message) for one in found]
+
+
+def test_devices_of_two_types_are_all_called_after_the_first() -> None:
+    devices = [device(0), device(1), device(2, kind="H100"), device(3, kind="H100")]
+    message = "Ray would call all of them L40S, after the first (2 H100 among them): start it with"
+    step = """--resources='{"H100": 2}' and ask for those"""
+    assert told(here(nvml=Reading(4, "nvml")), devices) == [("ray.GPU.type", f"{message} {step}")]
+
+
+def test_partitions_of_an_amd_gpu_are_counted_one_by_one_as_its_runtime_shows_them() -> None:
+    node = here(packages=Reading(frozenset({"ray", "amdsmi"}), "packages"), amdsmi=Reading(16, "amdsmi"))
+    parts = tuple(Partition(f"kfd:{number}") for number in range(8))
+    devices = [device(index, kind="X", vendor="amd", partitions=parts) for index in range(2)]
+    assert told(node, devices) == []
+    assert ray_detection.detection(node).registers == {"GPU": 16}
+
+
+def test_a_family_without_a_type_is_given_one_by_a_label() -> None:
+    node = here(tenstorrent=Reading(("0",), "/dev/tenstorrent"))
+    devices = [device(0, "TTNPU", None, vendor="tenstorrent", model="Blackhole p150a")]
+    why = "Ray would give no accelerator type (its detection never gives one here)"
+    label = "start it with --labels=ray.io/accelerator-type=Blackhole-p150a"
+    assert told(node, devices) == [("ray.TTNPU.type", f"{why}: {label}")]
+
+
+def test_a_board_in_mig_mode_without_mig_devices_is_of_no_use() -> None:
+    devices = [device(0, attributes={"mig_mode": "Enabled"}), device(1)]
+    ((subject, message),) = told(here(nvml=Reading(2, "nvml")), devices)
+    assert subject == "ray.GPU"
+    assert message.endswith("create MIG devices, or start it with --num-gpus 1")
+
+
+@pytest.mark.parametrize("name", ["nvml", "device_files", "tenstorrent", "vfio", "neuron_tools"])
+def test_what_was_not_asked_leaves_it_unknown(name: str) -> None:
+    reading = Reading(None, name, "timed-out", "no answer within 10 s")
+    known = ray_detection.detection(here(**{"nvml": Reading(4, "nvml"), name: reading}))
+    assert known.unknown is not None
+    assert known.unknown.reason == "timed-out"
+    assert known.registers == {}
+    registered = ray_detection.registered(known, [device(0)])
+    assert registered == {"nvidia:0": known.unknown}
+
+
+def test_without_the_environment_nothing_is_said() -> None:
+    node = here(nvml=Reading(4, "nvml"), environment=Reading(None, "environ(7)", "not-asked", ""))
+    known = ray_detection.detection(node)
+    assert known.unknown is not None
+    assert known.unknown.reason == "not-asked"
+    assert told(node, [device(0)]) == []
+
+
+@pytest.mark.parametrize(
+    ("entries", "seen"),
+    [
+        ("0,1", [0, 1]),
+        ("1,0", [1, 0]),
+        ("0,0,1", []),
+        ("0,7,1", [0]),
+        ("-1", []),
+        ("GPU-11", [1]),
+        ("MIG-x,1", []),
+        ("0,,1", [0]),
+        ("٣", []),
+        ("0," * 100_000, []),
+    ],
+)
+def test_a_runtime_shows_what_a_list_names(entries: str, seen: list[int]) -> None:
+    devices = [device(0, uuid="GPU-00aa"), device(1, uuid="GPU-11bb")]
+    assert [one.index for one in ray_visible.seen(entries.split(","), devices)] == seen
+
+
+@pytest.mark.parametrize("override", ["[]", "{", "Infinity", '{"GPU": NaN}', '{"GPU": -1}', '{"GPU": 1.5}', "[" * 9999])
+def test_an_override_that_ray_does_not_take_ends_its_start(override: str) -> None:
+    environment = Reading({"RAY_OVERRIDE_RESOURCES": override}, "environ(7)")
+    known = ray_detection.detection(here(environment=environment, nvml=Reading(4, "nvml")))
+    assert "RAY_OVERRIDE_RESOURCES" in known.refusal
+    assert ray_detection.registered(known, [device(0)]) == {"nvidia:0": False}
+
+
+@pytest.mark.parametrize("value", [None, 7, "x", [None, 3], {"a": 1}, True, [], ["accel0", "\x1b[31m"]], ids=repr)
+def test_an_edited_recording_is_read_as_far_as_it_makes_sense(value: object) -> None:
+    whole = recorded("tpu-phantom-beside-gpus")
+    asked = [one for one in whole.answers if one.subject.startswith(("/dev", "/sys/kernel/iommu", "/opt/aws", "pack"))]
+    for question in asked:
+        changed = Recording({**whole.answers, question: Answer(value)}, recorded_by="0")
+        assert len(assemble.node(changed).accelerators) == 4
