@@ -64,7 +64,7 @@ class _Recording(TreeRecording):
             missing = f"{subject.split()[0]} is in none of the trusted folders"
             return self._machine.commands.get(subject) or Answer(None, "not-installed", missing)
         if kind == "library":
-            return Answer(None, "not-installed", _NO_LIBRARY[subject.split(" ")[0]])
+            return _library(*subject.split(" ")[:2], self._machine.header)
         if kind == "process":
             return Answer(_process(self._machine.header)[subject])
         if kind == "document":
@@ -76,13 +76,14 @@ class _Recording(TreeRecording):
 
 def recording(name: str) -> Recording:
     """The machine of that name, as a live raxl would have recorded it."""
-    machine = parse(_text(name))
+    return of_text(_text(name))
+
+
+def of_text(text: str) -> Recording:
+    """The machine that a text describes, as a live raxl would have recorded it."""
+    header = parse(text).header
     return Recording(
-        _answers(name),
-        name=machine.header["name"],
-        created=CREATED,
-        recorded_by=__version__,
-        nature=machine.header["nature"],
+        _answers(text), name=header["name"], created=CREATED, recorded_by=__version__, nature=header["nature"]
     )
 
 
@@ -93,8 +94,8 @@ def snapshot(name: str) -> bytes:
 
 
 @cache
-def _answers(name: str) -> dict[Question, Answer]:
-    asked = _Recording(parse(_text(name)))
+def _answers(text: str) -> dict[Question, Answer]:
+    asked = _Recording(parse(text))
     read_through(asked)
     return asked.answers
 
@@ -232,12 +233,20 @@ def _bytes(text: str) -> bytes:
     return bytes(content)
 
 
+def _library(name: str, method: str, header: dict[str, str]) -> Answer:
+    """There is none; but amdsmi may be said to list so many devices, and to tell nothing of them."""
+    if name not in header:
+        return Answer(None, "not-installed", _NO_LIBRARY[name])
+    return Answer(int(header[name])) if method == "start" else Answer(None, "not-supported", "not supported")
+
+
 def _process(header: dict[str, str]) -> dict[str, object]:
     """What the kernel tells the asking process."""
     _, release, machine = header["system"].split(", ")
     return {
         "uname": {"system": "Linux", "release": release, "machine": machine},
         "environment": dict(sorted(json.loads(header.get("environment", "{}")).items())),
+        "packages": header.get("packages", "ray").split(),
         "limits": {"memlock": [-1, -1], "nofile": [1048576, 1048576], "stack": [8388608, -1]},
     }
 
@@ -284,7 +293,11 @@ def _processors(header: dict[str, str], machine: str) -> Iterator[tuple[str, str
 
 def materialise(name: str, root: Path) -> None:
     """Writes the machine's files and links below a folder, for a live raxl whose root that is."""
-    machine = parse(_text(name))
+    write(parse(_text(name)), root)
+
+
+def write(machine: Machine, root: Path) -> None:
+    """The same of a machine that is read already."""
     for path in machine.folders:
         (root / path[1:]).mkdir(parents=True, exist_ok=True)
     for path, text in machine.files.items():
@@ -294,5 +307,6 @@ def materialise(name: str, root: Path) -> None:
     for path, target in machine.links.items():
         link = root / path[1:]
         link.parent.mkdir(parents=True, exist_ok=True)
-        (root / target[1:]).mkdir(parents=True, exist_ok=True)
+        if not (root / target[1:]).exists():
+            (root / target[1:]).mkdir(parents=True)
         link.symlink_to(root / target[1:])

@@ -163,7 +163,10 @@ def lost() -> Node:
         name="gpu-05",
         accelerators=(*healthy.accelerators[:6], gone, healthy.accelerators[7]),
         links=tuple(links),
-        problems=tuple(Problem(f"nvidia:6.{field}", "failed", said) for field in ("memory_bytes", "uuid", "links")),
+        problems=(
+            *(Problem(f"nvidia:6.{field}", "failed", said) for field in ("memory_bytes", "uuid", "links")),
+            Problem("ray.GPU", "disagreement", "Ray would register 8: start it with --num-gpus 7"),
+        ),
     )
 
 
@@ -403,6 +406,7 @@ NVLink     GPU 2 has no link up (NODE or SYS to all others)
            GPU 0,1,3–5,7, every pair NV18 through 4 NVSwitches, 450 GB/s each
            way
 GPU ↔ NIC  each GPU has its own NIC at PIX
+Ray        would register 8: start it with --num-gpus 7
 
 7 of 8 GPUs ok, 1 lost, 9 NICs. Unknown: memory, UUID and links of GPU 6 (the
 driver says: GPU is lost).
@@ -618,10 +622,10 @@ def test_a_loop_of_switches_loses_no_device() -> None:
     assert "└─ GPU 0" in text
 
 
-def test_ray_is_told_how_many_devices_can_be_used() -> None:
-    blind = tuple(replace(one, ray=RayView("GPU", "H100", False)) for one in hgx().accelerators)
-    text = to_text(discover(inventory(replace(hgx(), accelerators=blind)), 100))
-    assert text.endswith("8 × H100, all ok. Ray would register none: start it with --num-gpus 8.\n")
+def test_what_corrects_rays_view_is_told_with_several_nodes_by_node() -> None:
+    text = to_text(discover(inventory(lost(), hgx()), 100))
+    assert "\n!  gpu-05: Ray would register 8: start it with --num-gpus 7\n" in text
+    assert "disagree" not in to_text(tree(inventory(lost()), 100))
 
 
 @pytest.mark.parametrize("width", [1, 20, 40, 80, 100, 120, 200])

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Mapping, Sequence, TypeVar
 
 from raxl import __version__
-from raxl.collect import adapters, merge, merge_nics, placement, refusals, unknown
+from raxl.collect import adapters, merge, merge_nics, placement, ray_view, refusals, unknown
 from raxl.collect.bus import Bus, bus_of
 from raxl.host.record import Recording
 from raxl.host.replay import ReplayHost
@@ -45,9 +45,11 @@ def node(recording: Recording) -> Node:
     nics = adapters.placed(merge_nics.merged([*named, *adapters.on_bus(bus.functions)]), bus.functions)
     result = _system(host, recording, foreign, bus)
     result = _with_devices(result, devices, nics, report, bus)
+    accelerators, silences, disagreements = ray_view.seen(host, bus, result.accelerators)
     result = replace(
         result,
         placement=place,
+        accelerators=accelerators,
         problems=(
             *problems,
             *_notes(recording),
@@ -55,9 +57,10 @@ def node(recording: Recording) -> Node:
             *report.problems,
             *differences,
             *result.problems,
+            *disagreements,
         ),
     )
-    return printable.record(_explained(result, devices, recording))  # type: ignore[no-any-return]
+    return printable.record(_explained(result, devices, silences, recording))  # type: ignore[no-any-return]
 
 
 def inventory(recordings: Sequence[Recording]) -> Inventory:
@@ -202,9 +205,11 @@ def _task(subject: str) -> str:
     return module.rpartition(".")[2] if attribute and module.startswith("raxl.") else subject
 
 
-def _explained(result: Node, devices: Sequence[merge.Merged], recording: Recording) -> Node:
+def _explained(result: Node, devices: Sequence[merge.Merged], ray: Mapping[str, Silence], recording: Recording) -> Node:
     silences: dict[str, Mapping[str, Silence]] = {"": refusals.of_node(recording), **unknown.of_adapters(result.nics)}
-    silences.update((one.accelerator.id, one.silent) for one in devices)
+    for one in devices:
+        device = one.accelerator.id
+        silences[device] = {**one.silent, **({ray_view.FIELD: ray[device]} if device in ray else {})}
     told = recording.unasked.reason or NOT_ASKED
     nobody = Silence(NOT_SUPPORTED, "nothing that raxl read says it")
     default = nobody if recording.recorded_by else Silence(told, "what was given does not say it")

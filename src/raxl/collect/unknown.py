@@ -50,7 +50,6 @@ NODE_FIELDS = (
 """`ray_node_id` and `recorded_by` may simply not apply."""
 
 NEVER = {
-    "ray.would_register": Silence(NOT_ASKED, "Ray's own detection is not computed"),
     "role": Silence(NOT_SUPPORTED, "speed and place do not tell what it is for"),
 }
 """Fields that have one reason everywhere."""

@@ -60,7 +60,8 @@ class Host(Protocol):
         """A call of a vendor's library: plain data, as the library class of that name gives it. `start` comes first."""
 
     def process(self, name: str) -> Answer:
-        """What the kernel tells this process: `uname`, `hostname`, `limits`, `environment`; a dict or str."""
+        """What the kernel tells this process: `uname`, `hostname`, `limits`, `environment`; and `packages`, those of
+        Ray's that can be imported here. A dict, str or list of str."""
 
     def document(self, form: str) -> Answer:
         """A foreign document that describes the machine (`hwloc-xml`, `nccl-xml`); its text. A live one has none."""

@@ -28,6 +28,18 @@ TRUSTED_FOLDERS = (
     "/opt/rocm/bin",
     "/opt/aws/neuron/bin",
 )
+BESIDE_RAY = (
+    "ray",
+    "amdsmi",
+    "dpctl",
+    "pymxsml",
+    "habana_frameworks",
+    "acl",
+    "rebel",
+    "furiosa_smi_py",
+    "qbruntime",
+)
+"""Ray, and the packages through which it counts accelerators."""
 _REASONS = {
     errno.ENOENT: "not-present",
     errno.ENOTDIR: "not-present",
@@ -213,10 +225,18 @@ def _limits() -> dict[str, list[int]]:
     return {name: list(resource.getrlimit(number)) for name, number in names.items()}
 
 
+def _packages() -> list[str]:
+    """Which packages of `BESIDE_RAY` can be imported here, Ray among them; none of them is."""
+    from importlib.util import find_spec
+
+    return [name for name in BESIDE_RAY if find_spec(name) is not None]
+
+
 _PROCESS_QUESTIONS: Dict[str, Callable[[], Any]] = {
     "uname": _uname,
     "hostname": lambda: os.uname().nodename,
     "limits": _limits,
     "environment": lambda: allowed.environment(os.environ),
     "root": lambda: os.geteuid() == 0,
+    "packages": _packages,
 }

@@ -21,10 +21,10 @@ BUILT_IN = {
 LIBRARIES = {"nvml": "raxl.sources.nvml_library:Nvml", "amdsmi": "raxl.sources.amdsmi_library:AmdSmi"}
 """Vendor libraries that a plug-in may ask, each by the class that calls it inside the asking process."""
 
-BINDINGS = ("pynvml", "amdsmi")
-"""The packages through which those classes call."""
+BINDINGS = ("pynvml", "amdsmi", "ray")
+"""The packages through which those classes call, and Ray, beside which the packages are that it calls."""
 
-SOURCES = ("pci", "numa", "cpu", "system", "netdev", "infiniband", "modules", "limits", "peers")
+SOURCES = ("pci", "numa", "cpu", "system", "netdev", "infiniband", "modules", "limits", "peers", "ray_view")
 """Vendor-neutral sources, each a module of `raxl.sources` with an `ask`."""
 
 

@@ -11,7 +11,7 @@ from raxl.render.fabric_facts import Fact
 from raxl.render.naming import Names, counted, kind_name
 from raxl.render.proximity import Nearest, nearest_nics
 from raxl.render.text import Style
-from raxl.render.unknown import UNKNOWN, Unknowns
+from raxl.render.unknown import UNKNOWN, Unknowns, ray_advice
 
 _OFF_THE_CPU = PCIE_CLASSES[:3]
 """Classes within one host bridge: a NIC that near is an accelerator's own, or one that it shares."""
@@ -65,6 +65,11 @@ def faults(node: Node, names: Names, unknowns: Unknowns) -> list[tuple[Fact, Sty
         said = unknowns.refusal(accelerator.id) if accelerator.state == "lost" else None
         told.append(((names.of(accelerator.id), f"{state}{where}{f' ({said})' if said else ''}"), style))
     return told
+
+
+def ray_facts(node: Node) -> list[tuple[Fact, Style]]:
+    """`Ray   would register 8 (…): start it with --num-gpus 7`: where its view is not what is there."""
+    return [(("Ray", advice.removeprefix("Ray ")), "warn") for advice in ray_advice(node)]
 
 
 def _nearest(near: Nearest | None, uses: dict[str, int]) -> str:

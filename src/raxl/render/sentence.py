@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from raxl.model.accelerator import Accelerator
 from raxl.model.node import Node
@@ -11,7 +11,7 @@ from raxl.model.printable import clean
 from raxl.model.problem import DISAGREEMENT, NOT_ASKED, UNREAD, Problem
 from raxl.render.naming import counted, kind_name, model_name
 from raxl.render.quantity import listed
-from raxl.render.unknown import Gap
+from raxl.render.unknown import Gap, ray_advice
 
 _WORST_FIRST = ("lost", "degraded", "down", "unknown")
 
@@ -64,7 +64,7 @@ def devices_known(node: Node, gaps: Sequence[Gap], unasked: Gap | None) -> str:
 
 
 def models_counted(accelerators: Sequence[Accelerator], nodes: int = 1) -> str:
-    """`8 × H100, 7 ok, 1 lost. Ray would register 8: start it with --num-gpus 7.`"""
+    """`8 × H100, 7 ok, 1 lost.`"""
     types = Counter(_type(accelerator) for accelerator in accelerators)
     states = Counter(accelerator.state for accelerator in accelerators)
     words = [f"{count} × {type}" for type, count in types.items()]
@@ -75,8 +75,12 @@ def models_counted(accelerators: Sequence[Accelerator], nodes: int = 1) -> str:
         words.append("state unknown" if state == "unknown" else f"all {state}" if len(accelerators) > 1 else state)
     else:
         words += [f"{states[state]} {state}" for state in ("ok", *_WORST_FIRST) if states[state]]
-    advice = _ray_advice(accelerators) if nodes == 1 else ""
-    return f"{', '.join(words)}.{advice}"
+    return f"{', '.join(words)}."
+
+
+def advised(sentence: str, nodes: Sequence[Node]) -> str:
+    """The sentence, and what Ray would make of it: `Ray would register 8 (…): start it with --num-gpus 7.`"""
+    return " ".join([sentence, *(f"{advice}." for advice in (ray_advice(nodes[0]) if len(nodes) == 1 else []))])
 
 
 def _kind_counted(kind: str, states: list[str]) -> str:
@@ -112,19 +116,3 @@ def _known(gaps: Sequence[Gap], unasked: Gap | None) -> str:
 def _type(accelerator: Accelerator) -> str:
     known = clean(accelerator.ray.type or "") or model_name(accelerator)
     return known or f"{kind_name(accelerator)} of unknown model"
-
-
-def _ray_advice(accelerators: Iterable[Accelerator]) -> str:
-    counts: dict[str, list[Accelerator]] = {}
-    for accelerator in accelerators:
-        counts.setdefault(clean(accelerator.ray.resource or ""), []).append(accelerator)
-    advice = ""
-    for resource, found in counts.items():
-        views = [accelerator.ray.would_register for accelerator in found]
-        usable = sum(accelerator.state != "lost" for accelerator in found)
-        registered = views.count(True)
-        if not resource or None in views or registered == usable:
-            continue
-        step = f": start it with --num-gpus {usable}" if resource == "GPU" else f" {resource}, {usable} can be used"
-        advice += f" Ray would register {registered or 'none'}{step}."
-    return advice

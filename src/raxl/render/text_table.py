@@ -17,9 +17,9 @@ from raxl.render.device_rows import (
     nic_rows,
 )
 from raxl.render.naming import Names
-from raxl.render.sentence import models_counted, none_found
+from raxl.render.sentence import advised, models_counted, none_found
 from raxl.render.text import Line, Page, parted
-from raxl.render.unknown import ACCELERATORS, NICS, Unknowns, explained
+from raxl.render.unknown import ACCELERATORS, NICS, REMARK, Unknowns, explained, ray_advice
 
 _NODE_FIELDS = frozenset(field.name for field in fields(Node))
 
@@ -51,7 +51,7 @@ def discover(
         blocks.append(_table(page, NIC_COLUMNS, inventory.nodes, rows, "no NICs"))
     blocks.append(_reasons(page, inventory.nodes, unknowns, nics, expand))
     sentence = models_counted(found, len(inventory.nodes)) if found else none_found(inventory.nodes)
-    blocks.append(page.fold(sentence))
+    blocks.append(page.fold(advised(sentence, inventory.nodes)))
     return parted(blocks)
 
 
@@ -88,4 +88,6 @@ def _reasons(page: Page, nodes: Sequence[Node], unknowns: Sequence[Unknowns], ni
     for node, unknown in zip(nodes, unknowns, strict=True):
         where = f"{node.name}: " if len(nodes) > 1 else ""
         gaps += [gap._replace(what=where + gap.what) for gap in unknown.gaps(is_shown)]
-    return explained(page, gaps)
+    advice = [f"{node.name}: {words}" for node in nodes for words in ray_advice(node)] if len(nodes) > 1 else []
+    told = [line for words in advice for line in page.fold(words, hang=3, lead=(f"{REMARK}  ", "warn"))]
+    return [*explained(page, gaps), *told]

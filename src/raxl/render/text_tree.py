@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from raxl.model.inventory import Inventory
 from raxl.model.node import Node
 from raxl.render.columns import Row, lay_out
-from raxl.render.device_facts import faults, nic_facts, partition_facts
+from raxl.render.device_facts import faults, nic_facts, partition_facts, ray_facts
 from raxl.render.fabric_facts import fabric_facts
 from raxl.render.naming import Names
 from raxl.render.node_heading import heading, numa_title, resources
@@ -76,7 +76,7 @@ def _ordered(numas: set[NumaKey]) -> list[NumaKey]:
 def _facts(page: Page, node: Node, names: Names, unknowns: Unknowns) -> list[Line]:
     plain = [*fabric_facts(node, names), *nic_facts(node, names), *partition_facts(node, names)]
     none: Style = ""
-    told = [*faults(node, names, unknowns), *((fact, none) for fact in plain)]
+    told = [*faults(node, names, unknowns), *((fact, none) for fact in plain), *ray_facts(node)]
     if not told:
         return []
     margin = max(display_width(page.spell(label)) for (label, _), _ in told) + 2

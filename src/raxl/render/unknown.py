@@ -17,10 +17,11 @@ from raxl.render.text import Line, Page
 
 UNKNOWN = "?"
 INAPPLICABLE = "–"
+REMARK = "!"
 ACCELERATORS, NICS, SWITCHES, LINKS = "accelerators", "nics", "switches", "links"
 
 _MOST_LINES = 6
-_REGISTER = "ray.would_register"
+_RAY, _REGISTER = "ray", "ray.would_register"
 _WORDS = {
     "memory_bytes": "memory",
     "uuid": "UUID",
@@ -94,7 +95,8 @@ class Unknowns:
         self._families |= {device.id: ACCELERATORS for device in node.accelerators}
         devices: list[Accelerator | Nic] = [*node.nics, *node.accelerators]
         self._own_words = {device.id: _own_words(device) for device in devices}
-        self._placed = sorted(map(self._place, node.problems), key=lambda placed: _rank(placed.problem))
+        asked = (self._place(problem) for problem in node.problems if not _is_of_ray(problem))
+        self._placed = sorted(asked, key=lambda placed: _rank(placed.problem))
         self._reasons: dict[tuple[str, str], str] = {}
         for placed in self._placed:
             self._reasons.setdefault((placed.owner, placed.field), placed.problem.reason)
@@ -189,6 +191,17 @@ class Unknowns:
                 told.append(every)
                 left = [owner for owner in left if owner != family and owner not in self._all[family]]
         return listed([*told, *([self._names.all(left)] if left else [])])
+
+
+def ray_advice(node: Node) -> list[str]:
+    """What Ray would make of the node where that is not what is there, and what corrects it: a sentence each."""
+    return [_message(problem) for problem in node.problems if problem.subject.partition(".")[0] == _RAY]
+
+
+def _is_of_ray(problem: Problem) -> bool:
+    """Whether a problem is Ray's disagreement with the hardware: it is told by itself, with its correction."""
+    register = problem.subject.endswith(_REGISTER) and problem.reason == DISAGREEMENT
+    return register or problem.subject.partition(".")[0] == _RAY
 
 
 def explained(page: Page, gaps: list[Gap], unasked: Gap | None = None) -> list[Line]:

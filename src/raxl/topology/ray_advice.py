@@ -1,0 +1,229 @@
+"""Where Ray's view and the hardware differ: one problem each, with the rule, the evidence and the exact correction."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from raxl.model.accelerator import Accelerator
+from raxl.model.problem import DISAGREEMENT, Problem
+from raxl.topology import ray_usable, ray_visible
+from raxl.topology.ray_counts import AMD, GAUDI, GPUS, NEURON, NVIDIA, TENSTORRENT, TPU, Here
+from raxl.topology.ray_detection import OVERRIDE, Detection, Found
+
+_LONGEST, _MOST_FAULTS = 80, 4
+_LISTED = " to the UUIDs of MIG devices that nvidia-smi -L lists"
+_ROCR, _HIP = "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"
+
+
+def problems(known: Detection, devices: Sequence[Accelerator], here: Here) -> tuple[Problem, ...]:
+    """All disagreements of a node, the one that keeps Ray from starting first."""
+    if known.refusal:
+        return (_problem("ray", f"Ray would not start ({known.refusal}): {_remedy(known, devices, here)}"),)
+    found: list[Problem] = []
+    if known.random:
+        found.append(_problem("ray", _at_random(known, devices, here)))
+    for resource, one in known.found.items():
+        if resource not in known.random and (known.unknown is None or resource in known.registers):
+            words = _miscounted(one, known.registers.get(resource, 0), devices, here)
+            found += [_problem(f"ray.{resource}", words, one.count.evidence)] if words else []
+            found += _mistyped(one, known.registers.get(resource, 0), devices)
+    return tuple(found)
+
+
+def flags(numbers: Mapping[str, int]) -> str:
+    """What `ray start` is given to register these: `--num-gpus 7`, `--resources='{"TPU": 0}'`."""
+    others = {name: number for name, number in numbers.items() if name != "GPU"}
+    words = [f"--num-gpus {numbers['GPU']}"] if "GPU" in numbers else []
+    return " ".join([*words, *([f"--resources='{json.dumps(others)}'"] if others else [])])
+
+
+def _problem(subject: str, message: str, evidence: str = "") -> Problem:
+    return Problem(subject, DISAGREEMENT, message, (evidence,) if evidence else ())
+
+
+def _remedy(known: Detection, devices: Sequence[Accelerator], here: Here) -> str:
+    """What lets Ray start."""
+    environment = here.readings.environment.value or {}
+    if OVERRIDE in known.refusal:
+        return f"correct {OVERRIDE} or unset it"
+    if _ROCR in known.refusal:
+        return f"unset {_ROCR} and set {_HIP}={environment.get(_ROCR, '')}"
+    if known.found[NEURON.resource].count.raises:
+        number = ray_usable.number(known.found[NEURON.resource], devices, here)
+        given = f", or start it with {flags({NEURON.resource: number})}" if number is not None else ""
+        return f"install aws-neuronx-tools{given}"
+    return "install AMD SMI's library, or uninstall the Python package amdsmi beside Ray"
+
+
+def _at_random(known: Detection, devices: Sequence[Accelerator], here: Here) -> str:
+    """Several families count some: each can be registered when its number is given."""
+    usable = {name: ray_usable.number(known.found[name], devices, here) for name in known.random}
+    wanted = {
+        name: known.registers.get(name, known.found[name].number or 0) if number is None else number
+        for name, number in usable.items()
+    }
+    counts = " or ".join(f"{known.found[name].number} {name}" for name in known.random)
+    false = [_phantoms(one, here) for name, one in known.found.items() if name in known.random]
+    why = f" ({'; '.join(words for words in false if words)})" if any(false) else ""
+    return f"Ray would register one family a start, at random: {counts}{why}: start it with {flags(wanted)}"
+
+
+def _phantoms(one: Found, here: Here) -> str:
+    if one.family is not TPU:
+        return _by_id(one)
+    return ", ".join(
+        f"/dev/{name} is {what}" if "of vendor" in what else f"/dev/{name}, but {what}"
+        for name, what in ray_usable.phantoms(one, here).items()
+    )
+
+
+def _by_id(one: Found) -> str:
+    other = [name for name in one.count.files if one.family is TENSTORRENT and not name.isdigit()]
+    return f"/dev/tenstorrent/{other[0]} is no device" if other else ""
+
+
+def _miscounted(one: Found, number: int, devices: Sequence[Accelerator], here: Here) -> str:
+    """Why another number than Ray's can be used, and what gives it; empty where they agree."""
+    usable = ray_usable.number(one, devices, here)
+    own = ray_usable.of_resource(one.family.resource, devices)
+    if usable is None:
+        there = number == 0 and (own or here.of(one.family))
+        return f"{_would(0, one.count.rule)}: {_step(one, None)}" if there else ""
+    if (
+        one.family is not NVIDIA
+        and one.family in GPUS
+        and number
+        and own
+        and all(d.vendor != one.family.vendor for d in own)
+    ):
+        return _claimed(one, number)
+    unlisted = one.family in GPUS and one.visible is None and 0 < number < usable
+    if number == usable or (unlisted and not any(map(ray_usable.is_cut, own)) and one.override is None):
+        return ""  # a device that the library does not list is told as such, and is none to be registered
+    if one.override is not None:
+        return f"{_would(number, f'{OVERRIDE} says so')}: set {OVERRIDE}='{json.dumps({one.family.resource: usable})}'"
+    return _gpus(one, number, usable, own) if one.family in GPUS else _others(one, number, usable, here)
+
+
+def _would(number: int, why: str) -> str:
+    return f"Ray would register {number or 'none'} ({why})"
+
+
+def _claimed(one: Found, number: int) -> str:
+    why = f"it takes the node for one of {one.family.name}'s: {one.count.rule}"
+    return f"{_would(number, why)}: uninstall the Python package {one.family.package} beside Ray"
+
+
+def _gpus(one: Found, number: int, usable: int, own: Sequence[Accelerator]) -> str:
+    alive = ray_usable.answering(own)
+    mine = [device for device in alive if device.vendor == one.family.vendor] or alive
+    if number == 0 and one.count.number == 0:
+        return f"{_would(0, one.count.rule)}: {_step(one, usable)}"
+    if any(ray_usable.is_cut(device) for device in mine):
+        return _cut(one, number, usable, mine)
+    wrong = _wrong(one, own)
+    if wrong:
+        return f"{_would(number, wrong)}: {_corrected(one, mine)}"
+    lost = [str(d.index) if d.index is not None else d.id for d in own if d.state == "lost"]
+    why = f"{one.count.rule}, {'GPU' if len(lost) == 1 else 'GPUs'} {', '.join(lost)} lost" if lost else one.count.rule
+    return f"{_would(number, why)}: start it with {flags({'GPU': usable})}"
+
+
+def _cut(one: Found, number: int, usable: int, devices: Sequence[Accelerator]) -> str:
+    """Boards in MIG mode: Ray counts boards, and takes the smaller of that and the list."""
+    parts = [part.id for device in devices if ray_usable.is_cut(device) for part in device.partitions]
+    wholes = [device.id for device in devices if not ray_usable.is_cut(device)]
+    if one.visible is not None and any(not entry.isdigit() for entry in one.visible):
+        why = f"it counts boards, and {one.family.variable} names {usable} MIG devices"
+        return f"{_would(number, why)}: start it with {flags({'GPU': usable})}"
+    names = [*wholes, *parts]
+    listed = f"={names[0]}" if len(names) == 1 and names[0].startswith("MIG-") else _LISTED
+    why = f"it counts boards, not the {len(parts)} MIG devices on them"
+    total = sum(map(ray_usable.units, devices))
+    if not parts:
+        why = "it counts boards, and in MIG mode without MIG devices they are of no use"
+        return f"{_would(number, why)}: create MIG devices, or start it with {flags({'GPU': total})}"
+    return f"{_would(number, why)}: set {one.family.variable}{listed} and start it with {flags({'GPU': total})}"
+
+
+def _wrong(one: Found, own: Sequence[Accelerator]) -> str:
+    """What a list of visible devices names that is not there, or twice; empty where it is sound."""
+    if one.visible is None or one.family not in (NVIDIA, AMD) or any(ray_usable.units(device) > 1 for device in own):
+        return ""
+    seen: list[str] = []
+    faults: list[str] = []
+    for entry in one.visible[: ray_visible.MOST]:
+        fault = f"names {entry} twice" if entry in seen else ""
+        if not fault and not ray_visible.seen([entry], own):
+            fault = f"names {entry or 'nothing'}, which is not here" if entry else "has an empty entry"
+        faults += [fault] if fault and fault not in faults else []
+        seen.append(entry)
+    given = ",".join(one.visible)
+    shown = given if len(given) <= _LONGEST else f"{given[:_LONGEST]}…"
+    more = [f"{len(faults) - _MOST_FAULTS} more"] if len(faults) > _MOST_FAULTS else []
+    return f"{one.family.variable}={shown} {' and '.join([*faults[:_MOST_FAULTS], *more])}" if faults else ""
+
+
+def _corrected(one: Found, devices: Sequence[Accelerator]) -> str:
+    right = [
+        entry for entry in dict.fromkeys((one.visible or ())[: ray_visible.MOST]) if ray_visible.seen([entry], devices)
+    ]
+    return f"set {one.family.variable}={','.join(right)}" if right else f"unset {one.family.variable}"
+
+
+def _others(one: Found, number: int, usable: int, here: Here) -> str:
+    given = {one.family.resource: usable}
+    if number == 0:
+        return f"{_would(0, one.count.rule)}: {_step(one, usable)}"
+    resource, phantoms = one.family.resource, _phantoms(one, here) if one.family is TPU else ""
+    if phantoms:
+        return f"Ray would register {number} {resource} ({phantoms}): start it with {flags(given)}"
+    return f"Ray would register {number} {resource} ({one.count.rule}): start it with {flags(given)}"
+
+
+def _step(one: Found, usable: int | None) -> str:
+    """What helps where Ray counts none."""
+    given = f"start it with {flags({one.family.resource: usable})}" if usable else ""
+    if one.family is NVIDIA:
+        if re.search(r"NVML error 12\b", one.count.rule):
+            return f"give the container NVIDIA_DRIVER_CAPABILITIES=compute,utility{', or ' + given if given else ''}"
+        warning = f", {flags({'GPU': usable})} would register what does not answer" if usable else ""
+        return f"repair the driver first{warning}"
+    if one.family is NEURON:
+        return f"install aws-neuronx-tools{', or ' + given if given else ''}"
+    package = one.family.package
+    if one.count.evidence == package:
+        install = f"let {package} start"
+    else:
+        install = f"install {package} beside Ray" if package else "make the device files visible here"
+    return f"{install}{', or ' + given if given else ''}"
+
+
+def _mistyped(one: Found, number: int, devices: Sequence[Accelerator]) -> Iterable[Problem]:
+    """Ray takes the type from device 0, and has none for some families."""
+    own = ray_usable.of_resource(one.family.resource, devices)
+    if not number or not own or any(device.vendor != own[0].vendor for device in own):
+        return
+    subject, first = f"ray.{one.family.resource}.type", own[0]
+    if one.family in (GAUDI, TENSTORRENT) or (one.family is AMD and first.ray.type is None):
+        label = re.sub(r"[^A-Za-z0-9._-]+", "-", first.ray.type or first.model or "").strip("-._")
+        if label:
+            why = "it has none for this PCI id" if one.family is AMD else "its detection never gives one here"
+            message = (
+                f"Ray would give no accelerator type ({why}): start it with --labels=ray.io/accelerator-type={label}"
+            )
+            yield _problem(subject, message)
+        return
+    types: dict[str, list[Accelerator]] = {}
+    for device in own:
+        if device.ray.type and device.state != "lost":
+            types.setdefault(device.ray.type, []).append(device)
+    if len(types) > 1 and first.ray.type:
+        others = {kind: len(found) for kind, found in types.items() if kind != first.ray.type}
+        words = ", ".join(f"{count} {kind}" for kind, count in others.items())
+        step = f"start it with {flags(others)} and ask for those"
+        yield _problem(
+            subject, f"Ray would call all of them {first.ray.type}, after the first ({words} among them): {step}"
+        )
