@@ -31,6 +31,11 @@ TEXTS: dict[str, str] = {
     "rdma-link": "raxl.intake.rdma_link",
     "nicctl": "raxl.intake.nicctl",
     "ibnetdiscover": "raxl.intake.ibnetdiscover",
+    "rbln-smi": "raxl.intake.rbln_smi",
+    "furiosa-smi": "raxl.intake.furiosa_smi",
+    "tt-smi": "raxl.intake.tt_smi",
+    "tt-umd": "raxl.intake.tt_umd",
+    "mx-smi": "raxl.intake.mx_smi",
 }
 """By form, the module that reads it: `recognises(text)` whether such an output is in it, `own(text)` that output alone,
 `parse(text)` what it says. Imported when there is a text to recognise or such a document to read."""

@@ -16,7 +16,8 @@ MATRIX = question_of_command(nvidia_smi_topo.COMMAND)
 KNOWN = (
     "a raxl snapshot, a sysfs tree or a tar of one, hwloc XML, NCCL topology XML, nvidia-smi -q -x, -q, -L, topo -m, "
     "topo -p2p, nvlink -s, c2c -s, --query-gpu as csv, its table and error lines, amd-smi and rocm-smi (text, JSON), "
-    "lspci, ibstat, ibstatus, ibv_devinfo, ibdev2netdev, rdma link, nicctl show card, ibnetdiscover"
+    "lspci, ibstat, ibstatus, ibv_devinfo, ibdev2netdev, rdma link, nicctl show card, ibnetdiscover, "
+    "rbln-smi, furiosa-smi, tt-smi -s, Tenstorrent cluster descriptors, mx-smi"
 )
 """The forms, for the line that refuses a file."""
 

@@ -14,7 +14,7 @@ from raxl.render.quantity import byte_rate, listed
 Fact = tuple[str, str]
 """What it is about, and what is so."""
 
-FABRIC_NAMES = {"nvlink": "NVLink", "xgmi": "XGMI"}
+FABRIC_NAMES = {"nvlink": "NVLink", "xgmi": "XGMI", "metaxlink": "MetaXLink", "tt-eth": "Ethernet"}
 _UP = (None, "ok", "up", "active")
 
 

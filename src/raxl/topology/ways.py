@@ -9,7 +9,7 @@ from raxl.model import nominal
 from raxl.model.component import PciFunction, PciLink
 from raxl.model.path import Component, Hop
 
-FABRIC_NAMES = {"nvlink": "NVLink", "xgmi": "XGMI"}
+FABRIC_NAMES = {"nvlink": "NVLink", "xgmi": "XGMI", "metaxlink": "MetaXLink", "tt-eth": "Ethernet"}
 
 
 class Tree(NamedTuple):
