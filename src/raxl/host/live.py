@@ -26,6 +26,8 @@ TRUSTED_FOLDERS = (
     "/usr/lib/wsl/lib",
     "/usr/local/nvidia/bin",
     "/opt/rocm/bin",
+    "/opt/mxdriver/bin",
+    "/opt/maca/bin",
 )
 _REASONS = {
     errno.ENOENT: "not-present",

@@ -130,7 +130,7 @@ def _claim(words: tool_words.Words, names: Mapping[str, str], **more: Any) -> Cl
     silent = {field: words.silence(name) for field, name in fields.items() if told.get(field) is None}
     if memory is None:
         silent["state"] = words.silence(names["memory"])
-    attributes = {"device": device and f"/dev/{device}", **more.pop("attributes", {})}
+    attributes = {"device_name": device, **more.pop("attributes", {})}
     if told["model"] is None:
         silent["ray.type"] = Silence(silent["model"].reason, silent["model"].message, silent["model"].evidence)
     return Claim(

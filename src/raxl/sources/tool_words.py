@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import List, Mapping, NamedTuple, Optional, Tuple
 
+from raxl.host import Answer
 from raxl.model.component import PciLink
 from raxl.model.problem import FAILED, NOT_ASKED, NOT_PERMITTED, NOT_SUPPORTED
 from raxl.model.report import Silence
@@ -73,6 +74,21 @@ class Words(NamedTuple):
         told = f"{self.tool} says {word}" if word else f"{self.tool} leaves it empty"
         reason = NOT_PERMITTED if _DENIED.fullmatch(word) else FAILED if _FAILURE.fullmatch(word) else NOT_SUPPORTED
         return Silence(reason, told, self.tool)
+
+
+def printed(answer: Answer) -> str:
+    """What a command printed; nothing where it could not be run."""
+    return str(answer.value.stdout) if answer.known else ""
+
+
+def refusal(answer: Answer, command: str) -> Silence:
+    """Why a command told nothing of a device: it could not be run, or in its own words."""
+    if not answer.known:
+        return Silence(answer.reason or FAILED, answer.message, command)
+    words = (answer.value.stdout + answer.value.stderr).strip().splitlines()
+    if answer.value.status == 0:
+        return Silence(FAILED, f"{command} does not list this device", command)
+    return Silence(FAILED, words[0][:200] if words else f"{command} ended with {answer.value.status}", command)
 
 
 def value_of(word: Optional[str]) -> Optional[str]:
