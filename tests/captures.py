@@ -20,6 +20,7 @@ FORMS = {
     "amd-smi-text": "*.txt",
     "lspci": "*.txt",
     "ib": "*.[ot][ux]t",
+    "other-npu": "[!i]*.*",  # Intel's are of another family
 }
 NONE = pytest.param(None, marks=pytest.mark.skip(reason="RAXL_CORPUS names no corpus"), id="no corpus")
 

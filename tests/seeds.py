@@ -9,6 +9,7 @@ import io
 import tarfile
 
 import bus_texts
+import npu_texts
 import nvidia_smi_texts
 from raxl.host import Answer, CommandOutput, Question
 from raxl.host.archive import Entry
@@ -318,6 +319,7 @@ TEXTS = {
     "rdma-link": bus_texts.RDMA,
     "nicctl": bus_texts.CARDS,
     "ibnetdiscover": bus_texts.FABRIC_OF_ONE,
+    **npu_texts.TEXTS,
 }
 """One document of each textual form."""
 

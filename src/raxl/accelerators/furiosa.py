@@ -17,7 +17,7 @@ from raxl.model.node import Software
 from raxl.model.report import Claim, Report
 from raxl.sources import families, furiosa_smi, tool_words
 from raxl.sources.families import Family
-from raxl.sources.plain_family import NOT_SOUGHT
+from raxl.sources.plain_family import NOT_SOUGHT, bus_claim
 
 CLASS = "/sys/class/rngd_mgmt"
 COMMANDS = (
@@ -35,7 +35,7 @@ FAMILY = Family(
     models={"0000": "Warboy", "0001": "RNGD", "0002": "RNGD-Plus", "2222": "RNGD-S"},
     resource=furiosa_smi.RESOURCE,
     visible_env=furiosa_smi.VISIBLE,
-    drivers=("rngd", "furiosa_rngd"),
+    drivers=(),
     classes=("12",),
     ray_types={"0001": "FURIOSA_RNGD", "0002": "FURIOSA_RNGDPLUS", "2222": "FURIOSA_RNGDS"},
 )
@@ -75,9 +75,7 @@ class Furiosa:
         listed = {claim.address for claim in told}
         placed = {claim.index for claim in (*driven, *told) if claim.address is not None}
         silence = tool_words.refusal(answers.outputs[0], furiosa_smi.TOOL)
-        claims: List[Claim] = [
-            families.claim(FAMILY, one, None if one.address in listed else silence) for one in on_bus
-        ]
+        claims: List[Claim] = [bus_claim(FAMILY, one, None if one.address in listed else silence) for one in on_bus]
         version = stripped(answers.version)
         return Report(
             claims=(*claims, *driven, *(one for one in told if one.address or one.index in placed or not on_bus)),

@@ -23,7 +23,7 @@ class Graphcore(PlainFamily):
         models={"0001": "Colossus GC2", "0002": "Colossus GC1"},
         resource=None,
         visible_env=None,
-        drivers=("ipu",),
+        drivers=(),
         classes=("12",),
     )
     fabric = "IPU-Link"

@@ -28,7 +28,7 @@ class Groq(PlainFamily):
         models={"0000": "GroqCard"},
         resource=None,
         visible_env=None,
-        drivers=("groq",),
+        drivers=(),
         classes=("12",),
     )
     node = r"groqA?([0-9]{1,5})\.pci"

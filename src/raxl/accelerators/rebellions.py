@@ -19,7 +19,7 @@ from raxl.model.problem import NOT_INSTALLED, NOT_PRESENT
 from raxl.model.report import Claim, Report, Silence
 from raxl.sources import families, rbln_smi, tool_words
 from raxl.sources.families import Family
-from raxl.sources.plain_family import NOT_SOUGHT, may_be_here
+from raxl.sources.plain_family import NOT_SOUGHT, bus_claim, may_be_here
 
 CLASS = "/sys/class/rebellions"
 COMMANDS = (("rbln-smi", "-j"), ("rbln-stat", "-j"))
@@ -34,7 +34,7 @@ FAMILY = Family(
     models={f"{digits}{last}": f"RBLN-{name}" for digits, name in _CARDS.items() for last in "01"},
     resource=rbln_smi.RESOURCE,
     visible_env=rbln_smi.VISIBLE,
-    drivers=("rebellions", "rbln"),
+    drivers=(),
     classes=("12",),
 )
 
@@ -79,9 +79,7 @@ class Rebellions:
         listed = {claim.address for claim in told.claims}
         silence = tool_words.refusal(answers.tool, " ".join(COMMANDS[0]))
         nodes = set(answers.nodes.value or ()) if answers.nodes.known else None
-        claims: List[Claim] = [
-            families.claim(FAMILY, one, None if one.address in listed else silence) for one in on_bus
-        ]
+        claims: List[Claim] = [bus_claim(FAMILY, one, None if one.address in listed else silence) for one in on_bus]
         cards = [_card(name, files, nodes) for name, files in answers.cards.items()]
         claims += [one for one in cards if one.address is not None or not on_bus]
         if not functions and not cards and not told.claims:

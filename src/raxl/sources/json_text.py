@@ -13,7 +13,9 @@ _DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
 """Numbers stay the words that they are: none is too large, and none is rounded."""
 _MOST_ATTEMPTS = 200
 _CLOSING = {"{": "}", "[": "]"}
-_PROCESSES = re.compile(r'"(?:process_list|process_info|processes|contexts|PID\d+)"\s*:\s*(?=["\[{])', re.IGNORECASE)
+_PROCESSES = re.compile(
+    r'"(?:process_list|process_info|processes|contexts|smbus_telem|PID\d+)"\s*:\s*(?=["\[{])', re.IGNORECASE
+)
 
 
 class Document(NamedTuple):

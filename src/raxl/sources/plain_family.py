@@ -20,6 +20,8 @@ from raxl.sources import families, pci
 from raxl.sources.families import Family
 
 UNREAD = Silence(NOT_SUPPORTED, "raxl reads no tool of this vendor: the bus does not tell it")
+_HANDED_ON = ("vfio-pci", "pci-stub", "uio_pci_generic")
+_UNPLACED = Silence(NOT_SUPPORTED, "without the bus, nothing says that a node's number is the runtime's")
 _UNNUMBERED = Silence(NOT_SUPPORTED, "nothing says which of the nodes below /dev is this device's")
 
 
@@ -62,9 +64,10 @@ class PlainFamily:
         """One claim a device on the bus; one a node where the bus is not to be had."""
         on_bus = families.on_bus(self.described, functions)
         nodes = numbered(answers.nodes, self.node)
-        claims = [self.claimed(function, nodes, len(on_bus)) for function in on_bus]
+        only = nodes[0][0] if len(nodes) == len(on_bus) == 1 and all(one.vendor_id for one in functions) else None
+        claims = [self.claimed(function, only, bool(nodes)) for function in on_bus]
         if not functions and self.is_node_alone_enough:
-            claims = [self.of_node(number, name) for number, name in nodes]
+            claims = [self.of_node(name) for _, name in nodes]
         links, problems = self._withheld(on_bus)
         if on_bus and nodes and len(nodes) != len(on_bus):
             problems.append(self._uneven(len(on_bus), nodes))
@@ -77,28 +80,26 @@ class PlainFamily:
             problems=tuple(problems),
         )
 
-    def claimed(self, function: PciFunction, nodes: Sequence[Tuple[int, str]], devices: int) -> Claim:
-        """What the bus says of a device; its number where there is one device and one node."""
-        claim = families.claim(self.described, function, UNREAD)
+    def claimed(self, function: PciFunction, index: Optional[int], has_nodes: bool) -> Claim:
+        """What the bus says of a device; `index` is its number where there is one device and one node."""
+        claim = bus_claim(self.described, function, UNREAD)
         silent = {**claim.silent, **self.unregistered()}
-        index = nodes[0][0] if len(nodes) == devices == 1 else None
         if index is not None:
             silent.pop("index", None)
-        elif nodes:
+        elif has_nodes:
             silent["index"] = _UNNUMBERED
         return replace(claim, index=index, silent=silent, attributes={**claim.attributes, **self.suggested()})
 
-    def of_node(self, number: int, name: str) -> Claim:
+    def of_node(self, name: str) -> Claim:
         """A device of which nothing but its node is to be seen."""
         return Claim(
             vendor=self.vendor,
             kind=self.described.kind,
             evidence="/dev",
-            index=number,
             ray=RayView(resource=self.described.resource),
             visible_env=self.described.visible_env,
             attributes={"device_node": f"{self.folder}/{name}", **self.suggested()},
-            silent=self.unregistered(),
+            silent={**self.unregistered(), "index": _UNPLACED},
         )
 
     def unregistered(self) -> "dict[str, Silence]":
@@ -129,6 +130,14 @@ class PlainFamily:
         message = f"{devices} on the bus, {len(nodes)} below {self.folder}: {', '.join(name for _, name in nodes[:16])}"
         reason = DISAGREEMENT if len(nodes) > devices else NOT_PRESENT
         return Problem("accelerators", reason, message, ("sysfs", self.folder))
+
+
+def bus_claim(family: Family, function: PciFunction, silence: Optional[Silence]) -> Claim:
+    """What the bus says of a device of a family whose driver's name is not public: any driver may be its own, but for
+    those that hand a device on."""
+    if function.driver is not None and not family.drivers and function.driver not in _HANDED_ON:
+        family = family._replace(drivers=(function.driver,))
+    return families.claim(family, function, silence)
 
 
 def may_be_here(family: Family, host: Host) -> bool:

@@ -37,7 +37,7 @@ class _Entry(NamedTuple):
 
 def recognises(text: str) -> bool:
     """Whether a snapshot stands in the text, one without chips or a damaged one among it."""
-    return '"device_info"' in text and ('"board_info"' in text or '"host_sw_vers"' in text or '"host_info"' in text)
+    return '"device_info"' in text and ('"board_info' in text or '"host_sw_vers"' in text or '"host_info"' in text)
 
 
 def report(text: str) -> Report:
