@@ -120,8 +120,8 @@ chips:
   0: [0, 0, 0, 0]
   1: [0, 1, 0, 0]
 chip_unique_ids:
-  1: 200
-  0: 100
+  1: 14251245764
+  0: 9956278468
 ethernet_connections:
   -
     - chip: 0

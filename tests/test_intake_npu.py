@@ -240,7 +240,7 @@ def test_untrained_memory_is_a_degraded_chip() -> None:
 
 def test_cluster_descriptor() -> None:
     first, second = claims(npu_texts.TT_UMD)
-    assert (first.index, first.address, first.uuid, first.model) == (0, "0000:41:00.0", "100", "n300")
+    assert (first.index, first.address, first.uuid, first.model) == (0, "0000:41:00.0", "9956278468", "n300")
     assert (second.address, second.silent["pci"].reason) == (None, "not-applicable")
     assert first.attributes["device_node"] == "/dev/tenstorrent/3"
     assert first.attributes["board_id"] == "100010000000000"
