@@ -9,6 +9,7 @@ import io
 import tarfile
 
 import bus_texts
+import npu_texts
 import nvidia_smi_texts
 from raxl.host import Answer, CommandOutput, Question
 from raxl.host.archive import Entry
@@ -365,6 +366,7 @@ TEXTS = {
     "neuron-ls": NEURON_LS,
     "neuron-ls-json": NEURON_LS_JSON,
     "neuron-monitor": NEURON_MONITOR,
+    **npu_texts.TEXTS,
 }
 """One document of each textual form."""
 

@@ -31,7 +31,7 @@ THIRD_PARTIES = {
     "typer": ("cli/",),
     "ray": (),
     "httpx": (),
-    "yaml": (),
+    "yaml": ("intake/yaml_events.py",),
     "pynvml": ("sources/nvml_library.py",),
     "amdsmi": ("sources/amdsmi_library.py",),
     "prometheus_client": (),

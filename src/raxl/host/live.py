@@ -27,6 +27,8 @@ TRUSTED_FOLDERS = (
     "/usr/local/nvidia/bin",
     "/opt/rocm/bin",
     "/opt/aws/neuron/bin",
+    "/opt/mxdriver/bin",
+    "/opt/maca/bin",
 )
 BESIDE_RAY = (
     "ray",

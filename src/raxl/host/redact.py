@@ -33,7 +33,7 @@ _SHAPES = (
     rf"(?<![0-9a-zA-Z])(?:{_HEX}{{64}}|{_HEX}{{32}})(?![0-9a-zA-Z])",  # a container, a machine
 )
 _ANY_SHAPE = re.compile("|".join(_SHAPES))
-_ADDRESS = rf"(?<![\w.])(?<![0-9]-){_IPV4}(?:-{_IPV4})?(?!\.?[A-Za-z0-9_])"
+_ADDRESS = rf"(?<!Version: )(?<!ersion\": \")(?<![\w.])(?<![0-9]-){_IPV4}(?:-{_IPV4})?(?!\.?[A-Za-z0-9_])"
 _KEPT_ADDRESS = re.compile(r"0\.0\.0\.0|127\..*|255\..*|169\.254\.169\.254")
 _LINK_LOCAL = "fe80000000000000"
 
@@ -66,7 +66,9 @@ _PLACES = (
     ("serial", r"\(MT\d+ - ([\w-]{4,})\)"),  # ibdev2netdev -v
     ("serial", r"\[SN\] Serial number: (\S{4,})"),  # lspci -vvv, of the vital product data
     ("hex", rf"(?i:server_?id(?:_4)?)\"[ \t]*:[ \t]*\"({_HEX}{{16}})\""),  # neuron-ls
-    ("serial", r"\"serial_number\"\s{0,8}:\s{0,8}\"([^\"\s]{4,})\""),
+    ("serial", r"\"(?:serial_number|board_id|device_sn|device_uuid|sid)\"\s{0,8}:\s{0,8}\"([^\"\s]{4,})\""),
+    ("decimal", r"^[ \t-]*board_id:[ \t]*([0-9]{6,20})[ \t]*$"),  # a Tenstorrent cluster descriptor
+    ("decimal", r"^[ \t]+[0-9]{1,5}:[ \t]*([0-9]{9,20})[ \t]*$"),  # its chip_unique_ids
     ("here", rf"\b(?:guid|host_hash)=\"(0x{_HEX}{{1,16}})\""),  # NCCL's XML
     ("here", r"\(([\w.-]+@[\w.-]+)\)"),  # who built the kernel, and where
     ("serial", rf"(?<![A-Za-z0-9])(?:en|ib|wl|ww|roce|iw|opa)x({_HEX}{{16}}|{_HEX}{{12}})(?![A-Za-z0-9])"),  # by MAC
@@ -77,7 +79,13 @@ _FILES = (
     ("hex", re.compile("/unique_id$")),
     ("decimal", re.compile("/xgmi_hive_id$")),
     ("hex", re.compile("/server_id_[24]$")),
-    ("serial", re.compile("/(serial_number|product_serial|board_serial|chassis_serial|node_guid|sys_image_guid)$")),
+    (
+        "serial",
+        re.compile(
+            "/(serial_number|product_serial|tt_serial|tt_asic_id|device_sn|device_uuid|board_serial|chassis_serial"
+            "|node_guid|sys_image_guid)$"
+        ),
+    ),
 )
 """Files that hold one identity and nothing else."""
 _CALLS = {"serial": "serial", "chassis_serial": "serial", "unique_id": "hex", "hive": "hex"}

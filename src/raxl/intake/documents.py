@@ -34,6 +34,11 @@ TEXTS: dict[str, str] = {
     "environment": "raxl.intake.environment",
     "neuron-ls": "raxl.intake.neuron_ls",
     "neuron-monitor": "raxl.intake.neuron_monitor",
+    "rbln-smi": "raxl.intake.rbln_smi",
+    "furiosa-smi": "raxl.intake.furiosa_smi",
+    "tt-smi": "raxl.intake.tt_smi",
+    "tt-umd": "raxl.intake.tt_umd",
+    "mx-smi": "raxl.intake.mx_smi",
 }
 """By form, the module that reads it: `recognises(text)` whether such an output is in it, `own(text)` that output alone,
 `parse(text)` what it says. Imported when there is a text to recognise or such a document to read."""

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 
-from raxl.intake import json_text
 from raxl.intake.foreign import Foreign
 from raxl.intake.text_lines import joined, lines
 from raxl.model.problem import FAILED, Problem
 from raxl.model.report import Report
-from raxl.sources import neuron_ls
+from raxl.sources import json_text, neuron_ls
 
 FORM = neuron_ls.NAME
 _TABLE = re.compile(

@@ -9,12 +9,11 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from raxl.intake import json_text
 from raxl.intake.foreign import Foreign
 from raxl.model.placement import Placement
 from raxl.model.problem import DISAGREEMENT, FAILED, Problem
 from raxl.model.report import Claim, Report
-from raxl.sources import neuron_names
+from raxl.sources import json_text, neuron_names
 from raxl.sources.neuron_names import FAMILY
 from raxl.sources.numbers import MOST_BYTES, whole
 

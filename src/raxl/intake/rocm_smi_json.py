@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from raxl.intake import amd_claims, amd_links, json_text, rocm_smi_fields
+from raxl.intake import amd_claims, amd_links, rocm_smi_fields
 from raxl.intake.amd_links import Pair
 from raxl.intake.amd_words import Told, plain, tell, translated
 from raxl.intake.foreign import Foreign
 from raxl.model.problem import FAILED, Problem
 from raxl.model.report import Report
+from raxl.sources import json_text
 
 FORM = "rocm-smi --json"
 _CARD = re.compile(r"card([0-9]{1,5})")

@@ -15,7 +15,14 @@ LEGEND = {
     "SYS": "between NUMA nodes",
 }
 
-FABRIC_PREFIXES = {"nvlink": "NV", "xgmi": "XGMI", "ici": "ICI", "neuron": "NEURON"}
+FABRIC_PREFIXES = {
+    "nvlink": "NV",
+    "xgmi": "XGMI",
+    "ici": "ICI",
+    "neuron": "NEURON",
+    "metaxlink": "MX",
+    "tt-eth": "ETH",
+}
 """The fabric's short name in a link class; the count of links follows it."""
 UNCOUNTED = ("ici", "neuron")
 """Fabrics whose sources name neighbours and count no links: their class is the short name alone."""
@@ -30,7 +37,7 @@ class Link:
     link_class: str | None = None
     """One of `PCIE_CLASSES`, or the fabric's short name with the count of links (`NV18`, `ICI`); None: not known."""
     kind: str | None = None
-    """pcie | nvlink | xgmi | ici | neuron"""
+    """pcie | nvlink | xgmi | ici | neuron | metaxlink | tt-eth (Tenstorrent's Ethernet between chips)"""
     count: int | None = None
     """Links, never hops."""
     bandwidth_bytes_per_second: int | None = None

@@ -14,6 +14,21 @@ BUILT_IN = {
     "amd": "raxl.accelerators.amd:Amd",
     "tpu": "raxl.accelerators.tpu:Tpu",
     "neuron": "raxl.accelerators.neuron:Neuron",
+    "rebellions": "raxl.accelerators.rebellions:Rebellions",
+    "furiosa": "raxl.accelerators.furiosa:Furiosa",
+    "mobilint": "raxl.accelerators.mobilint:Mobilint",
+    "tenstorrent": "raxl.accelerators.tenstorrent:Tenstorrent",
+    "metax": "raxl.accelerators.metax:MetaX",
+    "apple": "raxl.accelerators.apple:Apple",
+    "groq": "raxl.accelerators.groq:Groq",
+    "qualcomm": "raxl.accelerators.qualcomm:Qualcomm",
+    "mthreads": "raxl.accelerators.mthreads:MooreThreads",
+    "cambricon": "raxl.accelerators.cambricon:Cambricon",
+    "hygon": "raxl.accelerators.hygon:Hygon",
+    "iluvatar": "raxl.accelerators.iluvatar:Iluvatar",
+    "enflame": "raxl.accelerators.enflame:Enflame",
+    "biren": "raxl.accelerators.biren:Biren",
+    "graphcore": "raxl.accelerators.graphcore:Graphcore",
 }
 """raxl's own accelerator plug-ins, so that no entry point needs to be read to use them. A test holds the table against
 `pyproject.toml`."""

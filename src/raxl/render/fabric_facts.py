@@ -14,7 +14,14 @@ from raxl.render.quantity import byte_rate, listed
 Fact = tuple[str, str]
 """What it is about, and what is so."""
 
-FABRIC_NAMES = {"nvlink": "NVLink", "xgmi": "XGMI", "ici": "ICI", "neuron": "NeuronLink"}
+FABRIC_NAMES = {
+    "nvlink": "NVLink",
+    "xgmi": "XGMI",
+    "ici": "ICI",
+    "neuron": "NeuronLink",
+    "metaxlink": "MetaXLink",
+    "tt-eth": "Ethernet",
+}
 _UP = (None, "ok", "up", "active")
 
 

@@ -98,7 +98,7 @@ def parse(text: str) -> Matrix:
 
 def _header(lines: list[str]) -> int | None:
     for place, line in enumerate(lines):
-        if re.match(r"\s*GPU\d", line) and "CPU Affinity" in line:
+        if re.match(r"\s*GPU\d", line) and "CPU Affinity" in line and "Node Affinity" not in line:  # MetaX's has both
             return place
     return None
 

@@ -9,7 +9,14 @@ from raxl.model import nominal
 from raxl.model.component import PciFunction, PciLink
 from raxl.model.path import Component, Hop
 
-FABRIC_NAMES = {"nvlink": "NVLink", "xgmi": "XGMI", "ici": "ICI", "neuron": "NeuronLink"}
+FABRIC_NAMES = {
+    "nvlink": "NVLink",
+    "xgmi": "XGMI",
+    "ici": "ICI",
+    "neuron": "NeuronLink",
+    "metaxlink": "MetaXLink",
+    "tt-eth": "Ethernet",
+}
 
 
 class Tree(NamedTuple):

@@ -14,7 +14,8 @@ _DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
 _MOST_ATTEMPTS = 200
 _CLOSING = {"{": "}", "[": "]"}
 _PROCESSES = re.compile(
-    r'"(?:process_list|process_info|processes|neuron_processes|PID\d+)"\s*:\s*(?=["\[{])', re.IGNORECASE
+    r'"(?:process_list|process_info|processes|neuron_processes|contexts|smbus_telem|PID\d+)"\s*:\s*(?=["\[{])',
+    re.IGNORECASE,
 )
 
 
