@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Mapping, Sequence, TypeVar
 
 from raxl import __version__
-from raxl.collect import adapters, merge, merge_nics, refusals, unknown
+from raxl.collect import adapters, merge, merge_nics, plugged, refusals, unknown
 from raxl.collect.bus import Bus, bus_of
 from raxl.host.record import Recording
 from raxl.host.replay import ReplayHost
@@ -21,7 +21,7 @@ from raxl.model.nic import Nic
 from raxl.model.node import Cpu, LookedFor, Node, OperatingSystem
 from raxl.model.problem import NOT_ASKED, NOT_PRESENT, NOT_SUPPORTED, Problem
 from raxl.model.report import LinkClaim, Report, Silence
-from raxl.plugins import registry
+from raxl.plugins.guest import Guest
 from raxl.sources import cpu, infiniband, kfd, limits, modules, netdev, system
 from raxl.topology import affinity, links, switches, trust
 
@@ -30,23 +30,25 @@ _PLACES = {"/sys/class/kfd": kfd.FOLDER}
 _Record = TypeVar("_Record", Cpu, OperatingSystem)
 
 
-def node(recording: Recording) -> Node:
-    """What the recording says of its machine, whole."""
+def node(recording: Recording, plugins: Sequence[Guest] = ()) -> Node:
+    """What the recording says of its machine, whole. `plugins`: those that raxl does not ship."""
     host = ReplayHost(recording)
     foreign, problems = documents.read(host)
     bus = bus_of(host, foreign)
-    reports = [plugin.parse(plugin.ask(host), tuple(bus.functions.values())) for plugin in registry.accelerators()]
-    report = _together([*reports, *(document.report for document in foreign)])
+    told = plugged.told(host, bus.functions, plugins)
+    report = _together([*told.reports, *(document.report for document in foreign)])
     devices = merge.merge(report.claims)
     named = [*_nics(host, bus), *(nic for document in foreign for nic in document.nics), *report.nics]
     nics = adapters.placed(merge_nics.merged([*named, *adapters.on_bus(bus.functions)]), bus.functions)
     result = _system(host, recording, foreign, bus)
+    result = replace(result, looked_for=_looked_for(host, bus, told.families))
     result = _with_devices(result, devices, nics, report, bus)
     result = replace(
         result,
         problems=(
             *problems,
-            *_notes(recording),
+            *told.problems,
+            *_notes(recording, plugins),
             *refusals.problems(recording, bus.answers),
             *report.problems,
             *result.problems,
@@ -55,10 +57,10 @@ def node(recording: Recording) -> Node:
     return printable.record(_explained(result, devices, recording))  # type: ignore[no-any-return]
 
 
-def inventory(recordings: Sequence[Recording]) -> Inventory:
+def inventory(recordings: Sequence[Recording], plugins: Sequence[Guest] = ()) -> Inventory:
     """All machines, in the order given; made when the last of them was recorded."""
     created = printable.clean(max((recording.created for recording in recordings), default=""))
-    return Inventory(INVENTORY, __version__, created, tuple(node(recording) for recording in recordings))
+    return Inventory(INVENTORY, __version__, created, tuple(node(recording, plugins) for recording in recordings))
 
 
 def facts(recording: Recording) -> Facts:
@@ -109,15 +111,14 @@ def _system(host: ReplayHost, recording: Recording, foreign: Sequence[Foreign], 
         os=own,
         cpu=processors,
         numa_nodes=bus.numa_nodes,
-        looked_for=_looked_for(host, bus),
         software=modules.parse(modules.ask(host)),
     )
 
 
-def _looked_for(host: ReplayHost, bus: Bus) -> LookedFor:
+def _looked_for(host: ReplayHost, bus: Bus, families: tuple[str, ...]) -> LookedFor:
     read = bus.answers.listing.known or bool(bus.functions)
     return LookedFor(
-        families=tuple(plugin.family for plugin in registry.accelerators()),
+        families=families,
         pci_functions=len(bus.functions) if read else None,
         places=tuple(place for place, folder in _PLACES.items() if host.names(folder).reason in (None, NOT_PRESENT)),
     )
@@ -187,8 +188,10 @@ def _stated(
     return stated
 
 
-def _notes(recording: Recording) -> list[Problem]:
-    return [Problem(subject, reason, message) for subject, reason, message in recording.notes]
+def _notes(recording: Recording, plugins: Sequence[Guest]) -> list[Problem]:
+    """What went wrong while asking; of a plug-in of others it is told by the name of its package."""
+    told = {plugin.installed.entry for plugin in plugins}
+    return [Problem(subject, reason, message) for subject, reason, message in recording.notes if subject not in told]
 
 
 def _explained(result: Node, devices: Sequence[merge.Merged], recording: Recording) -> Node:
