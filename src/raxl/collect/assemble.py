@@ -27,6 +27,8 @@ from raxl.topology import affinity, links, switches, trust
 
 _PLACES = {"/sys/class/kfd": kfd.FOLDER}
 """Where else accelerators show, and the folder that was listed there."""
+NOBODY = "nothing that raxl read says it"
+"""Why a value is not known of which no source says anything."""
 _Record = TypeVar("_Record", Cpu, OperatingSystem)
 
 
@@ -198,6 +200,6 @@ def _explained(result: Node, devices: Sequence[merge.Merged], recording: Recordi
     silences: dict[str, Mapping[str, Silence]] = {"": refusals.of_node(recording), **unknown.of_adapters(result.nics)}
     silences.update((one.accelerator.id, one.silent) for one in devices)
     told = recording.unasked.reason or NOT_ASKED
-    nobody = Silence(NOT_SUPPORTED, "nothing that raxl read says it")
+    nobody = Silence(NOT_SUPPORTED, NOBODY)
     default = nobody if recording.recorded_by else Silence(told, "what was given does not say it")
     return replace(result, problems=(*result.problems, *unknown.problems(result, silences, default)))
