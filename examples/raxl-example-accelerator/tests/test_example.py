@@ -1,4 +1,4 @@
-"""The plug-in says of its recording what is written there, and reaches its tier. Runs where the package is installed."""
+"""The plug-in says of its recording what is written there, and reaches its tier: run it where it is installed."""
 
 from __future__ import annotations
 

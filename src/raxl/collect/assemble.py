@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Mapping, Sequence, TypeVar
 
 from raxl import __version__
-from raxl.collect import adapters, merge, merge_nics, plugged, refusals, unknown
+from raxl.collect import adapters, catalog_files, merge, merge_nics, plugged, refusals, unknown
 from raxl.collect.bus import Bus, bus_of
 from raxl.host.record import Recording
 from raxl.host.replay import ReplayHost
@@ -36,7 +36,8 @@ def node(recording: Recording, plugins: Sequence[Guest] = ()) -> Node:
     """What the recording says of its machine, whole. `plugins`: those that raxl does not ship."""
     host = ReplayHost(recording)
     foreign, problems = documents.read(host)
-    bus = bus_of(host, foreign)
+    overlay = catalog_files.overlay()
+    bus = bus_of(host, foreign, overlay.catalog)
     told = plugged.told(host, bus.functions, plugins)
     report = _together([*told.reports, *(document.report for document in foreign)])
     devices = merge.merge(report.claims)
@@ -50,6 +51,7 @@ def node(recording: Recording, plugins: Sequence[Guest] = ()) -> Node:
         problems=(
             *problems,
             *told.problems,
+            *overlay.problems,
             *_notes(recording, plugins),
             *refusals.problems(recording, bus.answers),
             *report.problems,

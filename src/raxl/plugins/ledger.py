@@ -58,3 +58,8 @@ def tier(name: str) -> tuple[str | None, tuple[Criterion, ...]]:
 @cache
 def _read(path: Path) -> Mapping[str, Any]:
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+
+
+def forget() -> None:
+    """Has the files read again: they were written."""
+    _read.cache_clear()
