@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 import guests
@@ -17,6 +18,7 @@ import recordings
 from raxl.cli import generated
 from raxl.collect import plugin_recordings
 from raxl.errors import CannotStart
+from raxl.model import codec
 from raxl.plugins import ledger, registry, scaffold
 
 ROOT = Path(__file__).parents[1]
@@ -152,7 +154,8 @@ def test_it_is_loaded_only_where_it_is_named(machine: Path, tmp_path: Path) -> N
     ):
         assert run(*arguments, path=path, root=machine, **variables).returncode == 0
         assert not mark.exists(), arguments
-    run("topo", path=path, root=machine, RAXL_PLUGINS="guest", **variables)
+    told = run("topo", path=path, root=machine, RAXL_PLUGINS="guest", **variables).stderr
+    assert ("RAXL_PLUGINS is not followed for root" in told) == (os.geteuid() == 0)
     assert mark.exists() == (os.geteuid() != 0), "RAXL_PLUGINS counts, but not for root"
     run("topo", "--plugins", "guest", path=path, root=machine, **variables)
     assert mark.exists()
@@ -161,7 +164,10 @@ def test_it_is_loaded_only_where_it_is_named(machine: Path, tmp_path: Path) -> N
 def test_list_tells_package_tier_and_what_is_here(machine: Path, tmp_path: Path) -> None:
     path = guests.install(tmp_path, guests.plugin(probe="raise OSError('libguest.so')"))
     listed = run("plugins", "list", "--plugins", "guest", "--format", "json", path=path, root=machine)
-    by_name = {one["name"]: one for one in json.loads(listed.stdout)["plugins"]}
+    document = json.loads(listed.stdout)
+    jsonschema.validate(document, json.loads(codec.schema("plugins")))
+    assert document["schema"] == "raxl.plugins/v1"
+    by_name = {one["name"]: one for one in document["plugins"]}
     assert by_name["amd"]["found"]["state"] == "present"
     assert by_name["nvidia"]["found"] == {"state": "absent", "reason": None, "message": ""}
     assert by_name["amd"]["tier"] == ledger.tier("amd")[0]

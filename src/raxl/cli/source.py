@@ -78,8 +78,13 @@ class Source(NamedTuple):
 def foreign(names: tuple[str, ...]) -> tuple[Guest, ...]:
     """The plug-ins of others that `--plugins` and RAXL_PLUGINS name. Root's environment may be another's: it names
     none there."""
-    told = re.split(r"[,\s]+", os.environ.get(VARIABLE, "")) if os.geteuid() else []
-    wanted = [*names, *filter(None, told)]
+    told = [name for name in re.split(r"[,\s]+", os.environ.get(VARIABLE, "")) if name]
+    if told and os.geteuid() == 0:
+        from raxl.cli.streams import Streams
+
+        Streams().note(f"{VARIABLE} is not followed for root: name plug-ins with --plugins")
+        told = []
+    wanted = [*names, *told]
     if not wanted:
         return ()
     from raxl.plugins import discovery, registry
