@@ -35,10 +35,22 @@ class Plugin:
 
 
 def plugin(
-    *, top: str = "", probe: str = "pass", ask: str = "pass", parse: str = "pass", claimed: tuple[str, ...] = ()
+    *,
+    top: str = "",
+    probe: str = "pass",
+    ask: str = "pass",
+    parse: str = "pass",
+    claimed: tuple[str, ...] = (),
+    vendor: str = "guest",
 ) -> str:
     """The text of a module with a class `Plugin` that does this in its methods."""
-    text = GOOD.replace("CLAIMED", repr(claimed), 2).replace("PROBE", probe).replace("ASK", ask).replace("PARSE", parse)
+    text = (
+        GOOD.replace('vendor = "guest"', f"vendor = {vendor!r}")
+        .replace("CLAIMED", repr(claimed), 2)
+        .replace("PROBE", probe)
+        .replace("ASK", ask)
+        .replace("PARSE", parse)
+    )
     return text.replace('"""An example."""\n', f'"""An example."""\nimport os, sys, time\n{top}\n', 1)
 
 

@@ -16,7 +16,7 @@ from raxl.host.record import Recording
 from raxl.intake import machine_text
 from raxl.intake.machine_text import CREATED, Machine, MachineRecording, expanded
 
-__all__ = ["CREATED", "FOLDER", "NAMES", "expanded", "materialise", "parse", "recording", "snapshot"]
+__all__ = ["CREATED", "FOLDER", "NAMES", "expanded", "materialise", "parse", "recording", "snapshot", "written"]
 FOLDER = Path(__file__).parent / "recordings"
 NAMES = tuple(sorted(path.parent.name for path in FOLDER.glob("*/machine.txt")))
 
@@ -58,7 +58,11 @@ def parse(text: str) -> Machine:
 
 def materialise(name: str, root: Path) -> None:
     """Writes the machine's files and links below a folder, for a live raxl whose root that is."""
-    machine = parse(_text(name))
+    written(parse(_text(name)), root)
+
+
+def written(machine: Machine, root: Path) -> None:
+    """The same of a machine that is not in the folder."""
     for path in machine.folders:
         (root / path[1:]).mkdir(parents=True, exist_ok=True)
     for path, text in machine.files.items():

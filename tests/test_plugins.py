@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -55,6 +56,11 @@ def without(machine: Path) -> dict[str, Any]:
     return node(root=machine)
 
 
+CLAIM = """
+from raxl.model.report import Claim, Report
+def of(vendor, address, **more):
+    return Report(claims=(Claim(vendor, "npu", "guest", address=address, **more),))
+"""
 BAD = {
     "raises when imported": ({"top": "raise OSError('libguest.so')"}, "failed", "OSError: libguest.so"),
     "needs a missing library": ({"top": "import guest_driver"}, "not-installed", "No module named 'guest_driver'"),
@@ -69,6 +75,22 @@ BAD = {
     "leaves in parse": ({"parse": "os._exit(0)"}, "failed", "it ended its process"),
     "hangs in parse": ({"parse": "time.sleep(600)"}, "timed-out", "it did not answer within 4 s"),
     "gives no report": ({"parse": "return 7"}, "failed", "parse gives no Report"),
+    "claims another's device": (
+        {"top": CLAIM, "parse": "return of('nvidia', '0000:99:00.0')"},
+        "failed",
+        "it claims a device of nvidia, and is for guest",
+    ),
+    "calls itself nvidia": (
+        {"vendor": "nvidia"},
+        "failed",
+        "raxl has a plug-in for nvidia",
+    ),
+    "names no place": ({"top": CLAIM, "parse": "return of('guest', 'slot 3')"}, "failed", "slot 3 is no PCI address"),
+    "gives a number that none can be": (
+        {"top": CLAIM, "parse": "return of('guest', '0000:99:00.0', memory_bytes=10**30)"},
+        "failed",
+        "memory or index of a device is no number that one can have",
+    ),
     "gives another's words": (
         {"parse": "from raxl.model.problem import Problem; return Report(problems=(Problem('a', 'because', ''),))"},
         "failed",
@@ -91,7 +113,7 @@ def test_a_bad_plug_in_costs_one_problem_that_names_its_package(
     assert cost["reason"] == reason
     assert "guest of guest-package failed" in cost["message"]
     assert message in cost["message"]
-    for field in set(without) - {"problems", "looked_for"}:
+    for field in set(without) - {"problems"}:
         assert found[field] == without[field], field
 
 
@@ -141,6 +163,34 @@ def test_a_name_that_is_none_and_one_that_is_two(tmp_path: Path) -> None:
     assert "guest-package and other-package" in two.stderr
     assert run("topo", "--plugins", "other-package", path=path).returncode == 0
     assert run("topo", "--plugins", "nvidia").returncode == 0
+
+
+def test_ctrl_c_leaves_no_process_of_a_plug_in(machine: Path, tmp_path: Path) -> None:
+    mark = tmp_path / "its-process"
+    spin = f"open({str(mark)!r}, 'w').write(str(os.getpid()))\n        while True: pass"
+    path = guests.install(tmp_path / "path", guests.plugin(parse=spin))
+    environment = {**os.environ, "PYTHONPATH": str(path), "RAXL_HOST_ROOT": str(machine)}
+    command = [sys.executable, "-m", "raxl", "topo", "--plugins", "guest"]
+    raxl = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    until = time.monotonic() + 20
+    while not (mark.exists() and mark.read_text()) and time.monotonic() < until:
+        time.sleep(0.02)
+    raxl.send_signal(signal.SIGINT)
+    raxl.communicate(timeout=10)
+    assert raxl.returncode == 130
+    assert not Path(f"/proc/{mark.read_text()}").exists()
+
+
+def test_live_tries_it_on_this_machine_too(installed: Path, tmp_path: Path) -> None:
+    text = (EXAMPLE / "raxl_example/recordings/two-cards/machine.txt").read_text()
+    written = recordings.parse(text)
+    recordings.written(written, tmp_path)
+    done = run("plugins", "check", "example", "--live", "--format", "json", path=installed, root=tmp_path)
+    (found,) = json.loads(done.stdout)["plugins"]
+    assert found["tier"] == "beta", done.stdout
+    done = run("plugins", "list", "--plugins", "example", "--format", "json", path=installed, root=tmp_path)
+    by_name = {one["name"]: one for one in json.loads(done.stdout)["plugins"]}
+    assert by_name["example"]["found"] == {"state": "present", "reason": None, "message": "0000:17:00.0"}
 
 
 def test_it_is_loaded_only_where_it_is_named(machine: Path, tmp_path: Path) -> None:

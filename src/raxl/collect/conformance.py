@@ -6,6 +6,7 @@ nothing.
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Callable, Iterable, NamedTuple, Sequence
 
 from raxl.collect import assemble, damage, reasons, trial
@@ -130,7 +131,7 @@ def _unexplained(case: Case) -> Iterable[str]:
 
 
 def _damaged(case: Case) -> Iterable[str]:
-    return damage.failures(case.trial)
+    return islice(damage.failures(case.trial), _MOST_FAILURES)
 
 
 def _one_sided(case: Case) -> Iterable[str]:

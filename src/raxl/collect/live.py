@@ -49,7 +49,7 @@ def prober(entries: Sequence[str], budget_seconds: float, plugins: Sequence[Inst
 
 
 def _started(tasks: Sequence[str], budget_seconds: float, plugins: Sequence[Installed]) -> Asker:
-    if _begun:
+    if _begun and not plugins:
         early = _begun.pop()
         early.allow(budget_seconds)
         return early

@@ -27,23 +27,32 @@ def told(host: ReplayHost, functions: Mapping[str, PciFunction], foreign: Sequen
     every = tuple(functions.values())
     by_plugin: list[tuple[str, Report]] = []
     problems: list[Problem] = []
+    families = [plugin.family for plugin in registry.accelerators()]
     for name in registry.BUILT_IN:
         plugin = registry.built_in(name)
         by_plugin.append((f"{name} of raxl", plugin.parse(plugin.ask(host), every)))
     failures = {subject: (reason, message) for subject, reason, message in host.recording.notes}
-    for other in foreign:
-        failure = failures.get(other.installed.entry)
-        if failure is None:
-            try:
-                by_plugin.append((_called(other), other.parse(other.ask(host), every)))
-                continue
-            except PluginError as error:
-                failure = error.reason, error.why
-        words = f"the plug-in {_called(other)} failed: {failure[1]}"
-        problems.append(Problem(f"plugins.{other.installed.name}", failure[0], words, (other.installed.entry,)))
+    for guest in foreign:
+        try:
+            if failure := failures.get(guest.installed.entry):
+                raise PluginError(_called(guest), failure[1], failure[0])
+            by_plugin.append((_called(guest), _of_guest(guest, host, every)))
+            families.append(guest.family)
+        except PluginError as error:
+            words = f"the plug-in {_called(guest)} failed: {error.why}"
+            subject = f"plugins.{guest.installed.name}"
+            problems.append(Problem(subject, error.reason, words, (guest.installed.entry,)))
     reports, contested = _each_device_once(by_plugin)
-    families = (*(plugin.family for plugin in registry.accelerators()), *(one.family for one in foreign))
-    return Told(reports, families, (*problems, *contested))
+    return Told(reports, tuple(families), (*problems, *contested))
+
+
+def _of_guest(guest: Guest, host: ReplayHost, functions: Sequence[PciFunction]) -> Report:
+    """What a plug-in of others says of its own devices. Raises PluginError where it speaks of raxl's own."""
+    report = guest.parse(guest.ask(host), functions)
+    if guest.vendor in {plugin.vendor for plugin in registry.accelerators()}:
+        raise PluginError(_called(guest), f"raxl has a plug-in for {guest.vendor}")
+    own = {name for claim in report.claims for name in claim.names}
+    return replace(report, links=tuple(link for link in report.links if {link.a, link.b} & own))
 
 
 def _called(plugin: Guest) -> str:

@@ -57,8 +57,13 @@ class Apart:
                 self._start()
             self._send(list(request))
             return self._converse(host)
-        except (OSError, ValueError, TypeError, RecursionError) as error:
+        except PluginError:
+            raise
+        except (OSError, ValueError, TypeError, LookupError, RecursionError) as error:
             raise self._failure(f"it broke off: {type(error).__name__}: {error}") from error
+        except BaseException:  # interrupted: it may never end by itself
+            self.end()
+            raise
 
     def _failure(self, message: str, reason: str = "failed") -> PluginError:
         self.end()

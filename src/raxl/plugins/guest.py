@@ -8,11 +8,15 @@ from raxl.errors import PluginError
 from raxl.host import Host
 from raxl.model import codec
 from raxl.model.component import PciFunction
+from raxl.model.identity import pci_address
 from raxl.model.presence import ABSENT, PRESENT, UNKNOWN, Presence
 from raxl.model.problem import REASONS
 from raxl.model.report import Report
 from raxl.plugins.apart import Apart
 from raxl.plugins.discovery import Installed
+
+_MOST = 1 << 53
+STATES = ("ok", "degraded", "lost", "unknown")
 
 
 class Guest:
@@ -39,7 +43,7 @@ class Guest:
             presence = Presence(*told)
         except TypeError as error:
             raise self._no("probe gives no Presence") from error
-        if presence.state not in (PRESENT, ABSENT, UNKNOWN):
+        if presence.state not in (PRESENT, ABSENT, UNKNOWN) or presence.reason not in (None, *REASONS):
             raise self._no("probe gives no Presence")
         return presence
 
@@ -54,10 +58,25 @@ class Guest:
             report = codec.decode(told, Report)
         except (ValueError, TypeError) as error:
             raise self._no(f"parse gives no Report: {error}") from error
+        if wrong := self._wrong(report):
+            raise self._no(wrong)
+        return report
+
+    def _wrong(self, report: Report) -> str:
+        """What of a report is against the contract; empty for nothing."""
         reasons = {silence.reason for claim in report.claims for silence in claim.silent.values()}
         if not reasons | {problem.reason for problem in report.problems} <= set(REASONS):
-            raise self._no("a reason is none of the vocabulary")
-        return report
+            return "a reason is none of the vocabulary"
+        for claim in report.claims:
+            if claim.vendor != self.vendor:
+                return f"it claims a device of {claim.vendor}, and is for {self.vendor}"
+            if claim.address is not None and claim.address != pci_address(claim.address):
+                return f"{claim.address} is no PCI address"
+            if claim.state not in (None, *STATES):
+                return f"{claim.state} is no state of a device"
+            if not all(0 <= number < _MOST for number in (claim.memory_bytes, claim.index) if number is not None):
+                return "memory or index of a device is no number that one can have"
+        return ""
 
     def end(self) -> None:
         """Ends its process."""
