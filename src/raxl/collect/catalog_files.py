@@ -68,9 +68,8 @@ def overlay() -> Overlay:
 def _paths() -> list[Path]:
     paths: list[Path] = []
     for folder in folders():
-        if folder.is_dir():
-            try:
-                paths += sorted(path for path in folder.iterdir() if path.suffix in ENDINGS)
-            except OSError:  # a folder that may not be listed adds nothing
-                continue
+        try:
+            paths += sorted(path for path in folder.iterdir() if path.suffix in ENDINGS)
+        except OSError:  # most machines have none; one that may not be listed adds nothing
+            continue
     return paths
