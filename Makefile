@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEBIAN := hwloc zsh fish gcc libc6-dev
 
-.PHONY: topo test lint generated completions bench gpu-wheels clean
+.PHONY: topo test lint generated completions captures bench gpu-wheels clean
 
 topo: $(VENV)/.installed
 	@$(BIN)/raxl topo
@@ -19,7 +19,11 @@ lint: $(VENV)/.installed-dev
 
 # Writes what is made by a command; the tests hold that it is up to date.
 generated completions: $(VENV)/.installed-dev
-	$(BIN)/python -m raxl.cli.completions completions
+	$(BIN)/python -m raxl.cli.generated .
+
+# Counts the real captures anew, where RAXL_CORPUS names a folder of them.
+captures: $(VENV)/.installed-dev
+	$(BIN)/python -m raxl.cli.generated . $(RAXL_CORPUS)
 
 bench: $(VENV)/.installed-dev $(VENV)/.debian
 	$(BIN)/python benchmarks/startup.py

@@ -70,6 +70,11 @@ def test_built_in_plug_ins_are_the_entry_points_of_the_package() -> None:
     assert project["entry-points"]["raxl.accelerators"] == registry.BUILT_IN
 
 
+def test_the_flag_of_every_reading_command_is_in_the_readme() -> None:
+    for flag in ("--from", "--as-node", "--record", "--timeout", "--plugins"):
+        assert f"| `{flag}" in README
+
+
 def test_each_schema_is_printed_and_is_one() -> None:
     import jsonschema
 
@@ -90,3 +95,7 @@ def test_the_wheel_carries_completions(tmp_path: Path) -> None:
     for name in completions.FILES.values():
         assert f"raxl/completions/{name}" in names
     assert "raxl/model/node.py" in names
+    assert "raxl/accelerators/catalog/catalog.json" in names
+    assert "raxl/plugins/tiers.json" in names
+    assert "raxl/plugins/captures.json" in names
+    assert "raxl/plugins/skeleton/plugin.py.txt" in names

@@ -31,7 +31,7 @@ THIRD_PARTIES = {
     "typer": ("cli/",),
     "ray": (),
     "httpx": (),
-    "yaml": ("intake/yaml_events.py",),
+    "yaml": ("intake/yaml_events.py", "collect/catalog_files.py"),
     "pynvml": ("sources/nvml_library.py",),
     "amdsmi": ("sources/amdsmi_library.py",),
     "prometheus_client": (),

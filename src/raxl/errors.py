@@ -2,6 +2,7 @@
 
 RaxlError
 ├── UsageError              the command line                                   exit 2
+├── PluginError             a plug-in of others failed; names its package      exit 4
 └── CannotStart             input unreadable; missing part                     exit 4
     ├── UnreadableInput     no such file; not permitted; damaged
     ├── UnknownForm         a file whose content is no form that is known
@@ -40,6 +41,14 @@ class UsageError(RaxlError):
     """The command line is wrong."""
 
     exit_code = 2
+
+
+class PluginError(RaxlError):
+    """A plug-in that raxl does not ship failed. `reason` is one of the model's; `what` names the package."""
+
+    def __init__(self, what: str, why: str = "", reason: str = "failed") -> None:
+        super().__init__(what, why)
+        self.reason = reason
 
 
 class CannotStart(RaxlError):

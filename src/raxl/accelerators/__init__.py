@@ -9,6 +9,7 @@ from typing import Any, Protocol, Sequence
 
 from raxl.host import Host
 from raxl.model.component import PciFunction
+from raxl.model.presence import Presence
 from raxl.model.report import Report
 
 
@@ -19,6 +20,9 @@ class AcceleratorPlugin(Protocol):
     """The first half of its accelerators' ids."""
     family: str
     """Its name for a person: `NVIDIA`."""
+
+    def probe(self, host: Host) -> Presence:
+        """Whether such devices are here: PCI ids and device nodes alone, no library and no command."""
 
     def ask(self, host: Host) -> Any:
         """Asks the host everything, interprets nothing. Runs inside the asker: standard library only."""

@@ -17,6 +17,7 @@ from raxl.model.accelerator import Fabric, Partition, RayView
 from raxl.model.component import PciFunction
 from raxl.model.link import fabric_class
 from raxl.model.node import Software
+from raxl.model.presence import Presence
 from raxl.model.problem import (
     DISAGREEMENT,
     NOT_APPLICABLE,
@@ -29,7 +30,7 @@ from raxl.model.problem import (
     Problem,
 )
 from raxl.model.report import Claim, LinkClaim, Report, Silence
-from raxl.sources import amd_names, amdsmi, amdsmi_links, kfd, pci
+from raxl.sources import amd_names, amdsmi, amdsmi_links, kfd, pci, presence
 from raxl.sources.numbers import MOST_BYTES, whole
 
 _FILES = (
@@ -58,6 +59,14 @@ class Amd:
 
     vendor = "amd"
     family = "AMD"
+
+    def probe(self, host: Host) -> Presence:
+        """Display and accelerator functions of the vendor but a processor's own graphics."""
+        return presence.look(
+            host,
+            amd_names.VENDOR_ID,
+            lambda device, of_class: of_class.startswith(("03", "12")) and device not in amd_names.INTEGRATED,
+        )
 
     def ask(self, host: Host) -> Answers:
         """Asks KFD, amdgpu's files of each display or accelerator function of the vendor, and where there is such a

@@ -13,6 +13,7 @@ from raxl.model.accelerator import Partition, RayView
 from raxl.model.component import PciFunction, Switch
 from raxl.model.identity import nvswitch_id, pci_address
 from raxl.model.node import Software
+from raxl.model.presence import Presence
 from raxl.model.problem import (
     DISAGREEMENT,
     FAILED,
@@ -24,7 +25,7 @@ from raxl.model.problem import (
     Problem,
 )
 from raxl.model.report import Claim, LinkClaim, Report, Silence, Witness
-from raxl.sources import nvidia_names, nvidia_smi, nvidia_smi_topo, nvidia_smi_xml, nvml, nvml_links, pci
+from raxl.sources import nvidia_names, nvidia_smi, nvidia_smi_topo, nvidia_smi_xml, nvml, nvml_links, pci, presence
 from raxl.sources.numbers import MOST_PLACES, whole
 
 GPUS = "/proc/driver/nvidia/gpus"
@@ -56,6 +57,12 @@ class Nvidia:
 
     vendor = "nvidia"
     family = "NVIDIA"
+
+    def probe(self, host: Host) -> Presence:
+        """Display functions of the vendor, the driver's folder, and `/dev/dxg` where Windows holds the GPU."""
+        return presence.look(
+            host, nvidia_names.VENDOR_ID, lambda _, of_class: of_class.startswith("03"), (GPUS, "/dev/dxg")
+        )
 
     def ask(self, host: Host) -> Answers:
         """Asks the driver's files and, where there is something to ask about, NVML.

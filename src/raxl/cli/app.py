@@ -7,7 +7,7 @@ from typing import Annotated, Optional
 import typer
 
 from raxl import __version__
-from raxl.cli import discover, schema, snapshot, topo
+from raxl.cli import discover, plugins, schema, snapshot, topo
 
 app = typer.Typer(
     name="raxl",
@@ -23,6 +23,7 @@ app = typer.Typer(
 app.command("discover")(discover.command)
 app.command("topo")(topo.command)
 app.add_typer(snapshot.app, name="snapshot")
+app.add_typer(plugins.app, name="plugins")
 app.command("schema")(schema.command)
 
 

@@ -45,11 +45,12 @@ def command(
     as_node: source.AsNode = None,
     record: source.Record = None,
     timeout: source.Timeout = 20.0,
+    plugins: source.Plugins = None,
 ) -> None:
     """List the accelerators and NICs that are here, their state, and what Ray calls them."""
     from raxl.cli.streams import Streams
 
-    chosen = source.Source(tuple(from_ or ()), as_node, record, timeout)
+    chosen = source.Source(tuple(from_ or ()), as_node, record, timeout, tuple(plugins or ()))
     raise typer.Exit(run(Options(chosen, nics, tuple(expect or ()), expand, format_, output), Streams()))
 
 

@@ -43,4 +43,6 @@ def main() -> None:
 def will_ask(arguments: Sequence[str]) -> bool:
     """Whether these arguments will surely have this machine asked: wrong ones may, and cost a child that is ended."""
     asks = bool(arguments) and arguments[0] in LIVE
-    return asks and not any(word.startswith("--from") or word in ("-h", "--help") for word in arguments)
+    if os.environ.get("RAXL_PLUGINS"):  # which they are is told later
+        return False
+    return asks and not any(word.startswith(("--from", "--plugins")) or word in ("-h", "--help") for word in arguments)

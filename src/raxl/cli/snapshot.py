@@ -37,6 +37,7 @@ def command(
     as_node: source.AsNode = None,
     record: source.Record = None,
     timeout: source.Timeout = 20.0,
+    plugins: source.Plugins = None,
     output: Annotated[
         Optional[Path],
         typer.Option(
@@ -57,7 +58,7 @@ def command(
     if context.invoked_subcommand is None:
         from raxl.cli.streams import Streams
 
-        chosen = source.Source(tuple(from_ or ()), as_node, record, timeout)
+        chosen = source.Source(tuple(from_ or ()), as_node, record, timeout, tuple(plugins or ()))
         run(Options(chosen, output, redact or redact_key is not None, redact_key), Streams())
 
 
@@ -68,7 +69,7 @@ def run(options: Options, streams: Streams) -> None:
 
     recordings = source.recordings(options.source)
     for recording in recordings:
-        source.read_through(recording)
+        source.read_through(recording, options.source.plugins)
     source.keep(options.source, recordings)
     if options.redact:
         redactor = Redactor(_key(options.redact_key))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
 import sys
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple, Optional
@@ -12,7 +15,9 @@ import typer
 if TYPE_CHECKING:
     from raxl.host.record import Recording
     from raxl.model.inventory import Inventory
+    from raxl.plugins.guest import Guest
 
+VARIABLE = "RAXL_PLUGINS"
 From = Annotated[
     Optional[list[str]],
     typer.Option(
@@ -40,6 +45,16 @@ Timeout = Annotated[
     float,
     typer.Option("--timeout", metavar="SECONDS", min=0.1, help="The whole budget of a node.", rich_help_panel="Source"),
 ]
+Plugins = Annotated[
+    Optional[list[str]],
+    typer.Option(
+        "--plugins",
+        metavar="NAME",
+        help="Also use this plug-in of another package (raxl plugins list). Repeatable; RAXL_PLUGINS names some for "
+        "all commands, but not for root.",
+        rich_help_panel="Source",
+    ),
+]
 Output = Annotated[
     Optional[Path],
     typer.Option("--output", metavar="FILE", help="Write there, atomically, instead of standard output."),
@@ -56,6 +71,26 @@ class Source(NamedTuple):
     as_node: str | None = None
     record: Path | None = None
     timeout: float = 20.0
+    plugins: tuple[str, ...] = ()
+
+
+@cache
+def foreign(names: tuple[str, ...]) -> tuple[Guest, ...]:
+    """The plug-ins of others that `--plugins` and RAXL_PLUGINS name. Root's environment may be another's: it names
+    none there."""
+    told = [name for name in re.split(r"[,\s]+", os.environ.get(VARIABLE, "")) if name]
+    if told and os.geteuid() == 0:
+        from raxl.cli.streams import Streams
+
+        Streams().note(f"{VARIABLE} is not followed for root: name plug-ins with --plugins")
+        told = []
+    wanted = [*names, *told]
+    if not wanted:
+        return ()
+    from raxl.plugins import discovery, registry
+    from raxl.plugins.guest import Guest
+
+    return tuple(Guest(one) for one in discovery.chosen(wanted, tuple(registry.BUILT_IN)))
 
 
 def recordings(source: Source, *needed: str) -> list[Recording]:
@@ -74,7 +109,8 @@ def recordings(source: Source, *needed: str) -> list[Recording]:
     from raxl.cli.streams import Streams
     from raxl.collect import live
 
-    with live.asker(source.timeout) as begun:
+    plugins = [plugin.installed for plugin in foreign(source.plugins)]
+    with live.asker(source.timeout, plugins) as begun:
         for module in needed:
             import_module(module)
         from raxl.collect import machines
@@ -91,14 +127,11 @@ def keep(source: Source, read: list[Recording]) -> None:
         keeping.write(read, source.record)
 
 
-def read_through(recording: Recording) -> None:
+def read_through(recording: Recording, plugins: tuple[str, ...] = ()) -> None:
     """Has a recording that reads only what it is asked (a sysfs tree) asked everything that a snapshot holds."""
-    from raxl.host.child import asking_half
-    from raxl.host.replay import ReplayHost
-    from raxl.plugins import registry
+    from raxl.collect import questions
 
-    for task in registry.ask_tasks():
-        asking_half(task)(ReplayHost(recording))
+    questions.read_through(recording, foreign(plugins))
 
 
 def inventory(source: Source, renderer: str) -> Inventory:
@@ -108,9 +141,10 @@ def inventory(source: Source, renderer: str) -> Inventory:
 
 def assembled(source: Source, renderer: str) -> tuple[list[Recording], Inventory]:
     """The same with the recordings that it was assembled from, one a node and in their order."""
+    plugins = foreign(source.plugins)
     read = recordings(source, "raxl.collect.assemble", renderer)
     from raxl.collect import assemble
 
-    result = assemble.inventory(read)
+    result = assemble.inventory(read, plugins)
     keep(source, read)
     return read, result

@@ -59,11 +59,12 @@ def command(
     as_node: source.AsNode = None,
     record: source.Record = None,
     timeout: source.Timeout = 20.0,
+    plugins: source.Plugins = None,
 ) -> None:
     """Show how accelerators, CPUs and NICs are joined."""
     from raxl.cli.streams import Streams
 
-    chosen = source.Source(tuple(from_ or ()), as_node, record, timeout)
+    chosen = source.Source(tuple(from_ or ()), as_node, record, timeout, tuple(plugins or ()))
     raise typer.Exit(run(Options(chosen, view, expand, format_, output, path), Streams()))
 
 

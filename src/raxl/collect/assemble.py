@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Mapping, Sequence, TypeVar
 
 from raxl import __version__
-from raxl.collect import adapters, merge, merge_nics, placement, ray_view, refusals, unknown
+from raxl.collect import adapters, catalog_files, merge, merge_nics, placement, plugged, ray_view, refusals, unknown
 from raxl.collect.bus import Bus, bus_of
 from raxl.host.record import Recording
 from raxl.host.replay import ReplayHost
@@ -21,29 +21,33 @@ from raxl.model.nic import Nic
 from raxl.model.node import Cpu, LookedFor, Node, OperatingSystem
 from raxl.model.problem import NOT_ASKED, NOT_PRESENT, NOT_SUPPORTED, Problem
 from raxl.model.report import LinkClaim, Report, Silence
-from raxl.plugins import registry
+from raxl.plugins.guest import Guest
 from raxl.sources import cpu, infiniband, kfd, limits, modules, netdev, system
 from raxl.topology import affinity, links, switches, trust
 
 _PLACES = {"/sys/class/kfd": kfd.FOLDER}
 """Where else accelerators show, and the folder that was listed there."""
+NOBODY = "nothing that raxl read says it"
+"""Why a value is not known of which no source says anything."""
 _Record = TypeVar("_Record", Cpu, OperatingSystem)
 
 
-def node(recording: Recording) -> Node:
-    """What the recording says of its machine, whole."""
+def node(recording: Recording, plugins: Sequence[Guest] = ()) -> Node:
+    """What the recording says of its machine, whole. `plugins`: those that raxl does not ship."""
     host = ReplayHost(recording)
     foreign, problems = documents.read(host)
-    bus = bus_of(host, foreign)
-    reports = [plugin.parse(plugin.ask(host), tuple(bus.functions.values())) for plugin in registry.accelerators()]
-    report = _together([*reports, *(document.report for document in foreign)])
+    overlay = catalog_files.overlay()
+    bus = bus_of(host, foreign, overlay.catalog)
+    told = plugged.told(host, bus.functions, plugins)
+    report = _together([*told.reports, *(document.report for document in foreign)])
     devices = merge.merge(report.claims)
     place, differences = placement.merged(
-        [*(one.placement for one in reports), *(one.report.placement for one in foreign)]
+        [*(one.placement for one in told.reports), *(one.report.placement for one in foreign)]
     )
     named = [*_nics(host, bus), *(nic for document in foreign for nic in document.nics), *report.nics]
     nics = adapters.placed(merge_nics.merged([*named, *adapters.on_bus(bus.functions)]), bus.functions)
     result = _system(host, recording, foreign, bus)
+    result = replace(result, looked_for=_looked_for(host, bus, told.families))
     result = _with_devices(result, devices, nics, report, bus)
     accelerators, silences, disagreements = ray_view.seen(host, bus, result.accelerators)
     result = replace(
@@ -52,7 +56,9 @@ def node(recording: Recording) -> Node:
         accelerators=accelerators,
         problems=(
             *problems,
-            *_notes(recording),
+            *told.problems,
+            *overlay.problems,
+            *_notes(recording, plugins),
             *refusals.problems(recording, bus.answers),
             *report.problems,
             *differences,
@@ -63,10 +69,10 @@ def node(recording: Recording) -> Node:
     return printable.record(_explained(result, devices, silences, recording))  # type: ignore[no-any-return]
 
 
-def inventory(recordings: Sequence[Recording]) -> Inventory:
+def inventory(recordings: Sequence[Recording], plugins: Sequence[Guest] = ()) -> Inventory:
     """All machines, in the order given; made when the last of them was recorded."""
     created = printable.clean(max((recording.created for recording in recordings), default=""))
-    return Inventory(INVENTORY, __version__, created, tuple(node(recording) for recording in recordings))
+    return Inventory(INVENTORY, __version__, created, tuple(node(recording, plugins) for recording in recordings))
 
 
 def facts(recording: Recording) -> Facts:
@@ -117,15 +123,14 @@ def _system(host: ReplayHost, recording: Recording, foreign: Sequence[Foreign], 
         os=own,
         cpu=processors,
         numa_nodes=bus.numa_nodes,
-        looked_for=_looked_for(host, bus),
         software=modules.parse(modules.ask(host)),
     )
 
 
-def _looked_for(host: ReplayHost, bus: Bus) -> LookedFor:
+def _looked_for(host: ReplayHost, bus: Bus, families: tuple[str, ...]) -> LookedFor:
     read = bus.answers.listing.known or bool(bus.functions)
     return LookedFor(
-        families=tuple(plugin.family for plugin in registry.accelerators()),
+        families=families,
         pci_functions=len(bus.functions) if read else None,
         places=tuple(place for place, folder in _PLACES.items() if host.names(folder).reason in (None, NOT_PRESENT)),
     )
@@ -195,8 +200,12 @@ def _stated(
     return stated
 
 
-def _notes(recording: Recording) -> list[Problem]:
-    return [Problem(_task(subject), reason, message) for subject, reason, message in recording.notes]
+def _notes(recording: Recording, plugins: Sequence[Guest]) -> list[Problem]:
+    """What went wrong while asking; of a plug-in of others it is told by the name of its package."""
+    told = {plugin.installed.entry for plugin in plugins}
+    return [
+        Problem(_task(subject), reason, message) for subject, reason, message in recording.notes if subject not in told
+    ]
 
 
 def _task(subject: str) -> str:
@@ -211,6 +220,6 @@ def _explained(result: Node, devices: Sequence[merge.Merged], ray: Mapping[str, 
         device = one.accelerator.id
         silences[device] = {**one.silent, **({ray_view.FIELD: ray[device]} if device in ray else {})}
     told = recording.unasked.reason or NOT_ASKED
-    nobody = Silence(NOT_SUPPORTED, "nothing that raxl read says it")
+    nobody = Silence(NOT_SUPPORTED, NOBODY)
     default = nobody if recording.recorded_by else Silence(told, "what was given does not say it")
     return replace(result, problems=(*result.problems, *unknown.problems(result, silences, default)))

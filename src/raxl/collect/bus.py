@@ -8,6 +8,7 @@ from typing import Mapping, NamedTuple, Sequence
 from raxl.collect import merge
 from raxl.host.replay import ReplayHost
 from raxl.intake.foreign import Foreign
+from raxl.model.catalog import Catalog
 from raxl.model.component import PciFunction
 from raxl.model.node import NumaNode
 from raxl.sources import kernel_list, numa, pci
@@ -21,12 +22,21 @@ class Bus(NamedTuple):
     numa_nodes: tuple[NumaNode, ...]
 
 
-def bus_of(host: ReplayHost, foreign: Sequence[Foreign]) -> Bus:
-    """The bus that the kernel lists, filled from documents."""
+def bus_of(host: ReplayHost, foreign: Sequence[Foreign], overlay: Catalog | None = None) -> Bus:
+    """The bus that the kernel lists, filled from documents; `overlay` names devices that raxl does not know."""
     answers = pci.ask(host)
     nodes = numa.parse(numa.ask(host)) or next((d.numa_nodes for d in foreign if d.numa_nodes), ())
-    placed = {address: _placed(one, nodes, answers) for address, one in _functions(answers, foreign).items()}
+    placed = {
+        address: _named(_placed(one, nodes, answers), overlay or Catalog())
+        for address, one in _functions(answers, foreign).items()
+    }
     return Bus(answers, placed, nodes)
+
+
+def _named(function: PciFunction, overlay: Catalog) -> PciFunction:
+    """The function with the user's name for it, where the source has none."""
+    row = overlay.device(function.vendor_id, function.device_id) if function.name is None else None
+    return replace(function, name=row.name) if row else function
 
 
 def _functions(answers: pci.Answers, foreign: Sequence[Foreign]) -> dict[str, PciFunction]:

@@ -13,6 +13,7 @@ from raxl.errors import UnreadableInput
 from raxl.host.asker import Asker
 from raxl.host.record import Recording
 from raxl.plugins import registry
+from raxl.plugins.discovery import Installed
 
 BUDGET_SECONDS = 20.0
 ROOT_VARIABLE = "RAXL_HOST_ROOT"
@@ -36,9 +37,19 @@ def leave() -> None:
             pass
 
 
-def asker(budget_seconds: float) -> Asker:
-    """An asker of this machine that has begun; `budget_seconds` count from its beginning."""
-    if _begun:
+def asker(budget_seconds: float, plugins: Sequence[Installed] = ()) -> Asker:
+    """An asker of this machine that has begun; `budget_seconds` count from its beginning. `plugins`: those that raxl
+    does not ship; they ask last."""
+    return _started([*registry.ask_tasks(), *(one.entry for one in plugins)], budget_seconds, plugins)
+
+
+def prober(entries: Sequence[str], budget_seconds: float, plugins: Sequence[Installed] = ()) -> Asker:
+    """The same, of what the probes of these plug-ins (`module:Class`) ask alone."""
+    return _started([f"{entry}.probe" for entry in entries], budget_seconds, plugins)
+
+
+def _started(tasks: Sequence[str], budget_seconds: float, plugins: Sequence[Installed]) -> Asker:
+    if _begun and not plugins:
         early = _begun.pop()
         early.allow(budget_seconds)
         return early
@@ -46,11 +57,11 @@ def asker(budget_seconds: float) -> Asker:
     if not os.path.isdir(root):
         raise UnreadableInput(f"{ROOT_VARIABLE} names {root}, which is no folder")
     begun = Asker(
-        registry.ask_tasks(),
+        tasks,
         root=root,
         budget_seconds=budget_seconds,
         libraries=registry.LIBRARIES,
-        packages=_folders(registry.BINDINGS),
+        packages=[*_folders(registry.BINDINGS), *dict.fromkeys(one.folder for one in plugins if one.folder)],
     )
     begun.start()
     return begun

@@ -72,7 +72,8 @@ def run(
         try:
             asking_half(task)(host)
         except Exception as error:  # a broken plug-in costs its own answers
-            stream.hold("note", task, "failed", f"{type(error).__name__}: {error}"[:500])
+            reason = "not-installed" if isinstance(error, ImportError) else "failed"
+            stream.hold("note", task, reason, f"{type(error).__name__}: {error}"[:500])
     stream.send("end")
 
 
@@ -86,7 +87,20 @@ def _given_up(question: Question, given_up: Mapping[str, Sequence[str]]) -> Sequ
 
 
 def asking_half(name: str) -> Callable[[RecordedHost], Any]:
-    """The function that an entry-point string names; of a class, the `ask` of an instance."""
+    """What an entry-point string has asked: the function that it names; of a class, an instance's `probe` and `ask`;
+    of `module:Class.method`, that method."""
     module, _, attribute = name.partition(":")
+    attribute, _, method = attribute.partition(".")
     found = getattr(importlib.import_module(module), attribute)
-    return found().ask if isinstance(found, type) else found  # type: ignore[no-any-return]
+    if not isinstance(found, type):
+        return found  # type: ignore[no-any-return]
+    plugin: Any = found()
+    if method:
+        return getattr(plugin, method)  # type: ignore[no-any-return]
+
+    def both(host: RecordedHost) -> None:
+        if hasattr(plugin, "probe"):
+            plugin.probe(host)
+        plugin.ask(host)
+
+    return both

@@ -6,10 +6,12 @@ from typing import Any, TypeVar
 
 from raxl.model.inventory import Inventory
 from raxl.model.path import PathDocument
+from raxl.model.plugin import PluginsDocument
 
 INVENTORY = "raxl.inventory/v1"
 PATH = "raxl.path/v1"
-KINDS: dict[str, type] = {"inventory": Inventory, "path": PathDocument}
+PLUGINS = "raxl.plugins/v1"
+KINDS: dict[str, type] = {"inventory": Inventory, "path": PathDocument, "plugins": PluginsDocument}
 """What `raxl schema` knows."""
 
 _Record = TypeVar("_Record")

@@ -2,22 +2,9 @@
 
 from __future__ import annotations
 
-_NVLINK = {
-    "15": 20_000_000_000,  # P100, NVLink 1
-    "1d": 25_000_000_000,  # V100, NVLink 2
-    "20": 25_000_000_000,  # A100, NVLink 3
-    "23": 25_000_000_000,  # H100, H200, H20, GH200: NVLink 4
-    "29": 50_000_000_000,  # B200, GB200: NVLink 5
-    "31": 50_000_000_000,  # B300, GB300: NVLink 5
-}
-"""Bytes per second of one link in one direction, by the first half of the PCI device id.
+from raxl.model import catalog
 
-https://docs.nvidia.com/cuda/blackwell-tuning-guide and the data sheets of each generation: 300 GB/s of 12 links in one
-direction for A100, 450 of 18 for H100, 900 of 18 for B200.
-"""
-_GENERATIONS = {"15": 1, "1d": 2, "20": 3, "23": 4, "29": 5, "31": 5}
-_LINKS = {"15": 4, "1d": 6, "20": 12, "23": 18, "29": 18, "31": 18}
-"""NVLinks of one GPU at most, by the same half; the same documents."""
+_NVIDIA = "10de"
 _EIGHT_OF_TEN, _LONG_BLOCKS, _FLITS = 8 / 10, 128 / 130, 242 / 256
 _CODINGS = {
     2.5: _EIGHT_OF_TEN,
@@ -30,28 +17,35 @@ _CODINGS = {
 }
 """What of a lane's transfers carries packets, by gigatransfers per second: PCI Express Base Specification, 8b/10b to
 generation 2, 128b/130b to 5, flits of 256 bytes with 242 of packets from 6 on."""
-_BRIDGED = ("2321", "2331", "233b")
-"""H100 NVL, H100 PCIe, H200 NVL: joined by a bridge whose rate is not confirmed."""
 
 
 def may_have_nvlink(device_id: str | None) -> bool:
     """Whether devices of this id, or some of their family, are joined by NVLink."""
-    return device_id is not None and device_id[:2] in _NVLINK
+    return _family(device_id) is not None
 
 
 def nvlink_bytes_per_second(device_id: str | None) -> int | None:
-    """One NVLink of this device, one direction; None where the rating is not known."""
-    return None if device_id is None or device_id in _BRIDGED else _NVLINK.get(device_id[:2])
+    """One NVLink of this device, one direction; None where the rating is not known or not confirmed."""
+    link = catalog.shipped().scale_up(_NVIDIA, device_id)
+    return link.link_bytes_per_second if link and link.is_verified else None
 
 
 def nvlink_generation(device_id: str | None) -> int | None:
     """The generation of this device's NVLinks; None where it has none that is known."""
-    return None if device_id is None else _GENERATIONS.get(device_id[:2])
+    link = _family(device_id)
+    return link.generation if link else None
 
 
 def nvlinks(device_id: str | None) -> int | None:
     """How many NVLinks this device has at most."""
-    return None if device_id is None else _LINKS.get(device_id[:2])
+    link = _family(device_id)
+    return link.links if link else None
+
+
+def _family(device_id: str | None) -> catalog.ScaleUp | None:
+    """The NVLinks of the device's family, whatever joins this very model: by the beginning of its PCI id."""
+    own = catalog.shipped().scale_ups
+    return next((one for one in own if (device_id or "").startswith(one.device_id_prefixes or ("-",))), None)
 
 
 def pcie_bytes_per_second(speed_gts: float | None, width: int | None) -> int | None:

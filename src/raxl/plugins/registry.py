@@ -46,12 +46,18 @@ SOURCES = ("pci", "numa", "cpu", "system", "netdev", "infiniband", "modules", "l
 @cache
 def accelerators() -> tuple[AcceleratorPlugin, ...]:
     """Every accelerator plug-in, in the table's order."""
-    return tuple(_load(entry) for entry in BUILT_IN.values())
+    return tuple(built_in(name) for name in BUILT_IN)
 
 
 def _load(entry: str) -> AcceleratorPlugin:
     module, _, name = entry.partition(":")
     return getattr(import_module(module), name)()  # type: ignore[no-any-return]
+
+
+@cache
+def built_in(name: str) -> AcceleratorPlugin:
+    """One of raxl's own plug-ins."""
+    return _load(BUILT_IN[name])
 
 
 def ask_tasks() -> list[str]:

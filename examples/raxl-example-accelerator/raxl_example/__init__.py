@@ -1,0 +1,1 @@
+"""Example accelerators for raxl."""

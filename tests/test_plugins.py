@@ -1,0 +1,421 @@
+"""Plug-ins of others: what one that misbehaves costs, how it is found, and how mature it is said to be."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+import guests
+import recordings
+from raxl.cli import generated
+from raxl.collect import plugin_recordings
+from raxl.errors import CannotStart
+from raxl.model import codec
+from raxl.plugins import ledger, registry, scaffold
+
+ROOT = Path(__file__).parents[1]
+EXAMPLE = ROOT / "examples/raxl-example-accelerator"
+MACHINE = "amd-mi210"
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("machine")
+    recordings.materialise(MACHINE, root)
+    return root
+
+
+def run(
+    *arguments: str, path: Path | None = None, root: Path | None = None, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, **({"RAXL_HOST_ROOT": str(root)} if root else {}), **variables}
+    if path is not None:
+        environment["PYTHONPATH"] = str(path)
+    command = [sys.executable, "-m", "raxl", *arguments]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+def node(*arguments: str, **where: Any) -> dict[str, Any]:
+    done = run("topo", "--format", "json", *arguments, **where)
+    assert done.returncode == 0, done.stderr
+    (found,) = json.loads(done.stdout)["nodes"]
+    return found
+
+
+@pytest.fixture(scope="module")
+def without(machine: Path) -> dict[str, Any]:
+    return node(root=machine)
+
+
+CLAIM = """
+from raxl.model.report import Claim, Report
+def of(vendor, address, **more):
+    return Report(claims=(Claim(vendor, "npu", "guest", address=address, **more),))
+"""
+BAD = {
+    "raises when imported": ({"top": "raise OSError('libguest.so')"}, "failed", "OSError: libguest.so"),
+    "needs a missing library": ({"top": "import guest_driver"}, "not-installed", "No module named 'guest_driver'"),
+    "raises in probe": ({"probe": "raise KeyError('x')"}, "failed", "KeyError: 'x'"),
+    "raises in ask": ({"ask": "raise KeyError('libguest.so')"}, "failed", "KeyError: 'libguest.so'"),
+    "leaves in ask": ({"ask": "os._exit(0)"}, "failed", "it ended the asking process"),
+    "leaves when imported": ({"top": "os._exit(1)"}, "failed", "it ended the asking process"),
+    "exits in ask": ({"ask": "sys.exit(3)"}, "failed", "it ended the asking process"),
+    "hangs in ask": ({"ask": "time.sleep(600)"}, "timed-out", "it did not go on within 2 s"),
+    "raises in parse": ({"parse": "1 / 0"}, "failed", "ZeroDivisionError: division by zero"),
+    "exits in parse": ({"parse": "sys.exit(3)"}, "failed", "SystemExit: 3"),
+    "leaves in parse": ({"parse": "os._exit(0)"}, "failed", "it ended its process"),
+    "hangs in parse": ({"parse": "time.sleep(600)"}, "timed-out", "it did not answer within 4 s"),
+    "gives no report": ({"parse": "return 7"}, "failed", "parse gives no Report"),
+    "claims another's device": (
+        {"top": CLAIM, "parse": "return of('nvidia', '0000:99:00.0')"},
+        "failed",
+        "it claims a device of nvidia, and is for guest",
+    ),
+    "calls itself nvidia": (
+        {"vendor": "nvidia"},
+        "failed",
+        "raxl has a plug-in for nvidia",
+    ),
+    "names no place": ({"top": CLAIM, "parse": "return of('guest', 'slot 3')"}, "failed", "slot 3 is no PCI address"),
+    "gives a number that none can be": (
+        {"top": CLAIM, "parse": "return of('guest', '0000:99:00.0', memory_bytes=10**30)"},
+        "failed",
+        "memory or index of a device is no number that one can have",
+    ),
+    "gives another's words": (
+        {"parse": "from raxl.model.problem import Problem; return Report(problems=(Problem('a', 'because', ''),))"},
+        "failed",
+        "a reason is none of the vocabulary",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_a_bad_plug_in_costs_one_problem_that_names_its_package(
+    what: str, machine: Path, without: dict[str, Any], tmp_path: Path
+) -> None:
+    parts, reason, message = BAD[what]
+    path = guests.install(tmp_path, guests.plugin(**parts))  # type: ignore[arg-type]
+    begun = time.monotonic()
+    found = node("--plugins", "guest", path=path, root=machine)
+    assert time.monotonic() - begun < 10
+    (cost,) = (problem for problem in found["problems"] if problem not in without["problems"])
+    assert cost["subject"] == "plugins.guest"
+    assert cost["reason"] == reason
+    assert "guest of guest-package failed" in cost["message"]
+    assert message in cost["message"]
+    for field in set(without) - {"problems"}:
+        assert found[field] == without[field], field
+
+
+def test_what_a_plug_in_prints_and_edits_changes_nothing(
+    machine: Path, without: dict[str, Any], tmp_path: Path
+) -> None:
+    mischief = "print('a banner'); os.write(1, b'forged'); os.write(2, b'forged'); os.environ.clear()"
+    path = guests.install(tmp_path, guests.plugin(top=mischief, ask=mischief, parse=mischief))
+    found = node("--plugins", "guest", path=path, root=machine)
+    assert found.pop("looked_for")["families"] == ["NVIDIA", "AMD", "Guest"]
+    assert found == {field: value for field, value in without.items() if field != "looked_for"}
+
+
+def test_two_that_claim_one_device_are_both_named_and_raxl_s_own_is_believed(
+    machine: Path, without: dict[str, Any], tmp_path: Path
+) -> None:
+    path = guests.install(tmp_path, guests.plugin(claimed=("0000:23:00.0", "0000:99:00.0")))
+    found = node("--plugins", "guest", path=path, root=machine)
+    told = [problem for problem in found["problems"] if problem["reason"] == "disagreement"]
+    assert [problem["message"] for problem in told] == [
+        "0000:23:00.0: claimed by the plug-ins amd of raxl and guest of guest-package; the first one is believed"
+    ]
+    addresses = [device["pci"]["address"] for device in found["accelerators"]]
+    assert addresses.count("0000:23:00.0") == 1
+    assert [device["id"] for device in found["accelerators"] if device["vendor"] == "guest"] == ["guest@0000:99:00.0"]
+
+
+def test_a_recording_replays_with_the_plug_in(machine: Path, tmp_path: Path) -> None:
+    path = guests.install(tmp_path / "path", guests.plugin(ask="host.text('/etc/guest')", claimed=("0000:99:00.0",)))
+    (machine / "etc/guest").write_text("here\n")
+    kept = tmp_path / "kept.tar.gz"
+    arguments = ("topo", "--plugins", "guest", "--format", "json")
+    live = run(*arguments, "--record", str(kept), path=path, root=machine)
+    assert live.returncode == 0, live.stderr
+    assert run(*arguments, "--from", str(kept), path=path).stdout == live.stdout
+    (machine / "etc/guest").unlink()
+
+
+def test_a_name_that_is_none_and_one_that_is_two(tmp_path: Path) -> None:
+    path = guests.install(tmp_path, guests.plugin())
+    none = run("topo", "--plugins", "gust", path=path)
+    assert (none.returncode, none.stdout) == (2, "")
+    assert none.stderr == "raxl: error: no plug-in is called gust (installed: guest). see raxl plugins list\n"
+    guests.install(tmp_path, guests.plugin(), package="other-package")
+    two = run("topo", "--plugins", "guest", path=path)
+    assert two.returncode == 2
+    assert "guest-package and other-package" in two.stderr
+    assert run("topo", "--plugins", "other-package", path=path).returncode == 0
+    assert run("topo", "--plugins", "nvidia").returncode == 0
+
+
+def test_ctrl_c_leaves_no_process_of_a_plug_in(machine: Path, tmp_path: Path) -> None:
+    mark = tmp_path / "its-process"
+    spin = f"open({str(mark)!r}, 'w').write(str(os.getpid()))\n        while True: pass"
+    path = guests.install(tmp_path / "path", guests.plugin(parse=spin))
+    environment = {**os.environ, "PYTHONPATH": str(path), "RAXL_HOST_ROOT": str(machine)}
+    command = [sys.executable, "-m", "raxl", "topo", "--plugins", "guest"]
+    raxl = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    until = time.monotonic() + 20
+    while not (mark.exists() and mark.read_text()) and time.monotonic() < until:
+        time.sleep(0.02)
+    raxl.send_signal(signal.SIGINT)
+    raxl.communicate(timeout=10)
+    assert raxl.returncode == 130
+    assert not Path(f"/proc/{mark.read_text()}").exists()
+
+
+def test_live_tries_it_on_this_machine_too(installed: Path, tmp_path: Path) -> None:
+    text = (EXAMPLE / "raxl_example/recordings/two-cards/machine.txt").read_text()
+    written = recordings.parse(text)
+    recordings.write(written, tmp_path)
+    done = run("plugins", "check", "example", "--live", "--format", "json", path=installed, root=tmp_path)
+    (found,) = json.loads(done.stdout)["plugins"]
+    assert found["tier"] == "beta", done.stdout
+    done = run("plugins", "list", "--plugins", "example", "--format", "json", path=installed, root=tmp_path)
+    by_name = {one["name"]: one for one in json.loads(done.stdout)["plugins"]}
+    assert by_name["example"]["found"] == {"state": "present", "reason": None, "message": "0000:17:00.0"}
+
+
+def test_it_is_loaded_only_where_it_is_named(machine: Path, tmp_path: Path) -> None:
+    path = guests.install(tmp_path, guests.plugin(top="open(os.environ.get('MARK', '/dev/null'), 'w').close()"))
+    mark = tmp_path / "loaded"
+    variables = {"MARK": str(mark)}
+    for arguments in (
+        ["topo"],
+        ["plugins", "list"],
+        ["discover", "--from", str(recordings.FOLDER.parent / "data/matrix.txt")],
+    ):
+        assert run(*arguments, path=path, root=machine, **variables).returncode == 0
+        assert not mark.exists(), arguments
+    told = run("topo", path=path, root=machine, RAXL_PLUGINS="guest", **variables).stderr
+    assert ("RAXL_PLUGINS is not followed for root" in told) == (os.geteuid() == 0)
+    assert mark.exists() == (os.geteuid() != 0), "RAXL_PLUGINS counts, but not for root"
+    run("topo", "--plugins", "guest", path=path, root=machine, **variables)
+    assert mark.exists()
+
+
+def test_list_tells_package_tier_and_what_is_here(machine: Path, tmp_path: Path) -> None:
+    path = guests.install(tmp_path, guests.plugin(probe="raise OSError('libguest.so')"))
+    listed = run("plugins", "list", "--plugins", "guest", "--format", "json", path=path, root=machine)
+    document = json.loads(listed.stdout)
+    jsonschema.validate(document, json.loads(codec.schema("plugins")))
+    assert document["schema"] == "raxl.plugins/v1"
+    by_name = {one["name"]: one for one in document["plugins"]}
+    assert by_name["amd"]["found"]["state"] == "present"
+    assert by_name["nvidia"]["found"] == {"state": "absent", "reason": None, "message": ""}
+    assert by_name["amd"]["tier"] == ledger.tier("amd")[0]
+    guest = by_name["guest"]
+    assert (guest["package"], guest["version"], guest["tier"]) == ("guest-package", "1.2", None)
+    assert guest["found"]["state"] == "unknown"
+    assert "guest-package failed: OSError: libguest.so" in guest["found"]["message"]
+    text = run("plugins", "list", path=path, root=machine).stdout
+    assert "guest    guest-package 1.2" in text
+    assert "loaded only where --plugins names it" in text
+
+
+def test_the_example_is_what_new_writes(tmp_path: Path) -> None:
+    written = scaffold.write("example", tmp_path)
+    made = {path.relative_to(tmp_path / EXAMPLE.name): path.read_text() for path in written}
+    kept = {
+        path.relative_to(EXAMPLE): path.read_text()
+        for path in EXAMPLE.rglob("*")
+        if path.is_file() and not {"__pycache__", ".pytest_cache"} & set(path.parts)
+    }
+    assert made == kept
+    assert len(made[Path("raxl_example/plugin.py")].splitlines()) < 100
+
+
+@pytest.mark.parametrize("name", ["nvidia", "Example", "a-b", "../x", "", "1x", "x" * 41])
+def test_a_name_that_is_none_makes_nothing(name: str, tmp_path: Path) -> None:
+    done = run("plugins", "new", "--folder", str(tmp_path), "--", name)
+    assert done.returncode == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_new_writes_nothing_over(tmp_path: Path) -> None:
+    assert run("plugins", "new", "two_words", "--folder", str(tmp_path)).returncode == 0
+    again = run("plugins", "new", "two_words", "--folder", str(tmp_path))
+    assert again.returncode == 4
+    assert "cannot be made (File exists)" in again.stderr
+    plugin = (tmp_path / "raxl-two_words-accelerator/raxl_two_words/plugin.py").read_text()
+    assert "class TwoWords:" in plugin
+    assert "$" not in plugin
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The example, installed by pip."""
+    target = tmp_path_factory.mktemp("site")
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    subprocess.run([*pip, "--no-build-isolation", "--no-index", "--target", str(target), str(EXAMPLE)], check=True)
+    return target
+
+
+def test_the_example_passes_its_own_tests(installed: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(installed)}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(EXAMPLE / "tests")]
+    done = subprocess.run(command, env=environment, cwd=EXAMPLE, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert "2 passed" in done.stdout
+
+
+def test_the_example_is_experimental_and_says_what_beta_asks_for(installed: Path) -> None:
+    done = run("plugins", "check", "example", path=installed)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("example of raxl-example-accelerator 0.1.0: experimental\n")
+    assert "a recording of a real machine" in done.stdout
+
+
+def test_an_example_that_leaves_costs_one_warning(installed: Path, machine: Path, tmp_path: Path) -> None:
+    subprocess.run(["cp", "-r", f"{installed}/.", str(tmp_path)], check=True)
+    module = tmp_path / "raxl_example/plugin.py"
+    text = module.read_text()
+    assert "        devices = {}\n" in text
+    module.write_text(text.replace("        devices = {}\n", "        import os; os._exit(0)\n", 1))
+    done = run("discover", "--plugins", "example", path=tmp_path, root=machine)
+    assert done.returncode == 0, done.stderr
+    assert "the plug-in example of raxl-example-accelerator failed: it ended the asking process" in " ".join(
+        done.stdout.split()
+    )
+    assert "4 × MI210" in done.stdout or "MI210" in done.stdout
+
+
+def criteria(text: str, tmp_path: Path) -> dict[str, tuple[bool, str]]:
+    """What the suite says of a changed example: by criterion, is it met, and its evidence."""
+    scaffold.write("example", tmp_path)
+    package = tmp_path / "raxl-example-accelerator"
+    (package / "raxl_example/plugin.py").write_text(text)
+    info = package / "raxl_example_accelerator-0.1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: raxl-example-accelerator\nVersion: 0.1\n")
+    (info / "entry_points.txt").write_text("[raxl.accelerators]\nexample = raxl_example.plugin:Example\n")
+    done = run("plugins", "check", "example", "--format", "json", path=package)
+    assert done.returncode == 1, done.stdout
+    (found,) = json.loads(done.stdout)["plugins"]
+    assert found["tier"] is None
+    return {one["name"]: (one["is_met"], one["evidence"]) for one in found["criteria"]}
+
+
+PLUGIN = (EXAMPLE / "raxl_example/plugin.py").read_text()
+FAULTS = {
+    "recognises its devices": ("if one.device_id in FAMILY.models]", "if False]"),
+    "probe sees what is there": ("lambda device, _: device in FAMILY.models", "lambda device, _: False"),
+    "probe is cheap": (
+        "        return presence.look(",
+        '        host.command(["true"])\n        return presence.look(',
+    ),
+    "silent when absent": (
+        "        return Report(claims",
+        "        if not on_bus:\n            from raxl.model.problem import Problem\n\n"
+        '            return Report(problems=(Problem("accelerators", "failed", "none"),))\n'
+        "        return Report(claims",
+    ),
+    "absent is not unseen": (
+        "        return presence.look(",
+        "        if not host.names(pci.FOLDER).known:\n"
+        '            return Presence("absent")\n'
+        "        return presence.look(",
+    ),
+    "ids do not follow the order of the bus": (
+        "tuple(_claim(one, answers.devices.get(one.address, {})) for one in on_bus)",
+        "tuple(replace(_claim(one, {}), index=list(answers.devices).index(one.address)) for one in on_bus)",
+    ),
+    "every null has its reason": (
+        'families.claim(FAMILY, function, Silence(reason, message, "sysfs"))',
+        "families.claim(FAMILY, function, None)",
+    ),
+    "damage is survived": ('whole(text.get("memory_bytes"), MOST_BYTES) or None', 'int(text["memory_bytes"])'),
+    "Ray's names": ("resource=None,", 'resource="NPU",'),
+    "documentation": ('    """Example accelerators."""\n\n    vendor', "    vendor"),
+    "links are symmetric": (
+        "for one in on_bus))",
+        "for one in on_bus), links=_links(on_bus))",
+    ),
+}
+LINKS = """
+
+def _links(on_bus):
+    from raxl.model.report import LinkClaim
+
+    ends = [(a.address, b.address) for a in on_bus for b in on_bus if a is not b]
+    return tuple(LinkClaim(a, b, f"EX{n}", "ex", n) for n, (a, b) in enumerate(ends, 1))
+"""
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_each_fault_is_seen_by_its_criterion(name: str, tmp_path: Path) -> None:
+    before, after = FAULTS[name]
+    assert before in PLUGIN
+    text = PLUGIN.replace(before, after, 1) + (LINKS if name == "links are symmetric" else "")
+    if name == "every null has its reason":
+        text = text.replace('_FILES = ("memory_bytes",', '_FILES = ("memory_byte",')
+    found = criteria(text, tmp_path)
+    assert not found[name][0], found
+
+
+def test_a_plug_in_that_hangs_is_given_up_by_the_suite(tmp_path: Path) -> None:
+    text = PLUGIN.replace("        on_bus = [", "        while functions:\n            pass\n        on_bus = [", 1)
+    begun = time.monotonic()
+    found = criteria(text, tmp_path)
+    assert not found["recognises its devices"][0]
+    assert time.monotonic() - begun < 60
+
+
+def test_a_text_that_calls_itself_a_capture_is_refused(tmp_path: Path) -> None:
+    text = (EXAMPLE / "raxl_example/recordings/two-cards/machine.txt").read_text()
+    (tmp_path / "liar").mkdir()
+    (tmp_path / "liar/machine.txt").write_text(text.replace("nature: synthetic", "nature: capture"))
+    with pytest.raises(CannotStart, match="calls itself a capture"):
+        plugin_recordings.read(tmp_path)
+
+
+@pytest.mark.parametrize("name", registry.BUILT_IN)
+def test_a_tier_is_reproduced_by_check(name: str) -> None:
+    done = run("plugins", "check", name, "--format", "json")
+    (found,) = json.loads(done.stdout)["plugins"]
+    tier, kept = ledger.tier(name)
+    assert found["tier"] == tier
+    assert [one["name"] for one in found["criteria"] if one["is_met"]] == [one.name for one in kept if one.is_met]
+
+
+def test_a_family_with_a_real_capture_is_at_least_beta() -> None:
+    for name in registry.BUILT_IN:
+        if ledger.of(registry.built_in(name).vendor).count:
+            assert ledger.tier(name)[0] in ("beta", "stable"), name
+
+
+def test_what_is_generated_is_up_to_date(tmp_path: Path) -> None:
+    plugins = generated.checked(ROOT)
+    assert generated.as_json(generated.tiers(plugins)) == ledger.TIERS.read_text()
+    assert generated.as_json(generated.captures(ROOT, None)) == ledger.CAPTURES.read_text()
+    for name, table in (
+        ("README.md", generated.support_matrix.short),
+        ("docs/vendors.md", generated.support_matrix.long),
+    ):
+        document = (ROOT / name).read_text()
+        assert generated.support_matrix.placed(document, table(generated.families(plugins))) == document
+
+
+def test_the_ledger_is_what_the_corpus_gives() -> None:
+    import captures
+
+    if captures.CORPUS is None:
+        pytest.skip("RAXL_CORPUS names no corpus")
+    assert generated.as_json(generated.captures(ROOT, captures.CORPUS)) == ledger.CAPTURES.read_text()
