@@ -15,7 +15,14 @@ LEGEND = {
     "SYS": "between NUMA nodes",
 }
 
-FABRIC_PREFIXES = {"nvlink": "NV", "xgmi": "XGMI"}
+FABRIC_PREFIXES = {
+    "nvlink": "NV",
+    "xgmi": "XGMI",
+    "roce": "ROCE",
+    "hccs": "HCCS",
+    "sio": "SIO",
+    "xelink": "XL",
+}
 """The fabric's short name in a link class; the count of links follows it."""
 
 
@@ -28,7 +35,7 @@ class Link:
     link_class: str | None = None
     """One of `PCIE_CLASSES`, or the fabric's short name with the count of links (`NV18`); None: not known."""
     kind: str | None = None
-    """pcie | nvlink | xgmi"""
+    """pcie | nvlink | xgmi | roce | hccs | sio | xelink"""
     count: int | None = None
     """Links, never hops."""
     bandwidth_bytes_per_second: int | None = None

@@ -14,7 +14,14 @@ from raxl.render.quantity import byte_rate, listed
 Fact = tuple[str, str]
 """What it is about, and what is so."""
 
-FABRIC_NAMES = {"nvlink": "NVLink", "xgmi": "XGMI"}
+FABRIC_NAMES = {
+    "nvlink": "NVLink",
+    "xgmi": "XGMI",
+    "roce": "RoCE",
+    "hccs": "HCCS",
+    "sio": "SIO",
+    "xelink": "Xe Link",
+}
 _UP = (None, "ok", "up", "active")
 
 

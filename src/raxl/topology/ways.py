@@ -9,7 +9,14 @@ from raxl.model import nominal
 from raxl.model.component import PciFunction, PciLink
 from raxl.model.path import Component, Hop
 
-FABRIC_NAMES = {"nvlink": "NVLink", "xgmi": "XGMI"}
+FABRIC_NAMES = {
+    "nvlink": "NVLink",
+    "xgmi": "XGMI",
+    "roce": "RoCE",
+    "hccs": "HCCS",
+    "sio": "SIO",
+    "xelink": "Xe Link",
+}
 
 
 class Tree(NamedTuple):
