@@ -20,6 +20,8 @@ FORMS = {
     "amd-smi-text": "*.txt",
     "lspci": "*.txt",
     "ib": "*.[ot][ux]t",
+    "gaudi": "*.txt",
+    "ascend": "*.*",
 }
 NONE = pytest.param(None, marks=pytest.mark.skip(reason="RAXL_CORPUS names no corpus"), id="no corpus")
 

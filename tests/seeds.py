@@ -9,7 +9,10 @@ import io
 import tarfile
 
 import bus_texts
+import hl_smi_texts
+import npu_smi_texts
 import nvidia_smi_texts
+import xpu_smi_texts
 from raxl.host import Answer, CommandOutput, Question
 from raxl.host.archive import Entry
 from raxl.host.record import Recording
@@ -318,6 +321,9 @@ TEXTS = {
     "rdma-link": bus_texts.RDMA,
     "nicctl": bus_texts.CARDS,
     "ibnetdiscover": bus_texts.FABRIC_OF_ONE,
+    **hl_smi_texts.TEXTS,
+    **npu_smi_texts.TEXTS,
+    **xpu_smi_texts.TEXTS,
 }
 """One document of each textual form."""
 

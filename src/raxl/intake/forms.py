@@ -16,7 +16,9 @@ MATRIX = question_of_command(nvidia_smi_topo.COMMAND)
 KNOWN = (
     "a raxl snapshot, a sysfs tree or a tar of one, hwloc XML, NCCL topology XML, nvidia-smi -q -x, -q, -L, topo -m, "
     "topo -p2p, nvlink -s, c2c -s, --query-gpu as csv, its table and error lines, amd-smi and rocm-smi (text, JSON), "
-    "lspci, ibstat, ibstatus, ibv_devinfo, ibdev2netdev, rdma link, nicctl show card, ibnetdiscover"
+    "lspci, ibstat, ibstatus, ibv_devinfo, ibdev2netdev, rdma link, nicctl show card, ibnetdiscover, "
+    "hl-smi (table, -Q as csv, -n link, -n ports), npu-smi info and its -t topo, a GPUStack worker's record, "
+    "xpu-smi discovery and topology (text, JSON)"
 )
 """The forms, for the line that refuses a file."""
 

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 BUILT_IN = {
     "nvidia": "raxl.accelerators.nvidia:Nvidia",
     "amd": "raxl.accelerators.amd:Amd",
+    "gaudi": "raxl.accelerators.gaudi:Gaudi",
+    "ascend": "raxl.accelerators.ascend:Ascend",
+    "intel": "raxl.accelerators.intel:Intel",
 }
 """raxl's own accelerator plug-ins, so that no entry point needs to be read to use them. A test holds the table against
 `pyproject.toml`."""
