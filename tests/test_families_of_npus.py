@@ -113,7 +113,7 @@ def test_ascend_device_files_without_a_bus() -> None:
     nothing = Answer(None, "not-installed", "npu-smi is in none of the trusted folders")
     names = Answer(["davinci0", "davinci11", "davinci_manager", "vdavinci100"])
     report = Ascend().parse(Answers(names, nothing, nothing), ())
-    assert [claim.index for claim in report.claims] == [0, 11]
+    assert [(claim.index, claim.attributes["physical_id"]) for claim in report.claims] == [(None, 0), (None, 11)]
     assert {claim.silent["memory_bytes"].reason for claim in report.claims} == {"not-installed"}
 
 

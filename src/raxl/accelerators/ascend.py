@@ -91,16 +91,18 @@ def _from_bus(function: PciFunction, silence: Silence | None) -> Claim:
 
 
 def _from_file(number: int, silence: Silence) -> Claim:
-    """A device file without a PCI function that could be read: there is an NPU, and no more is known."""
+    """A device file without a PCI function that could be read: there is an NPU, and its physical id alone is known."""
     return Claim(
         vendor=ASCEND.vendor,
         kind=ASCEND.kind,
         evidence=DEVICES,
-        index=number,
         ray=RayView(resource=ASCEND.resource),
         visible_env=ASCEND.visible_env,
-        attributes={"visible_env_ids": VISIBLE_IDS},
-        silent={**dict.fromkeys(("model", "memory_bytes", "uuid", "serial", "state"), silence), "ray.type": _NO_TYPE},
+        attributes={"visible_env_ids": VISIBLE_IDS, "physical_id": number},
+        silent={
+            **dict.fromkeys(("model", "memory_bytes", "uuid", "serial", "index", "state"), silence),
+            "ray.type": _NO_TYPE,
+        },
     )
 
 

@@ -12,18 +12,19 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple
 from raxl.model.node import Software
 from raxl.model.problem import DISAGREEMENT, FAILED, Problem
 from raxl.sources.nvidia_smi_values import lines
+from raxl.sources.tool_words import without_bars
 
 FORM = "hl-smi"
-_HEAD = re.compile(r"\s*\|?\s*(HL-SMI|Nic Driver|Driver) Version:\s*([\w.+-]{1,60})\s*\|?\s*")
+_HEAD = re.compile(r"(HL-SMI|Nic Driver|Driver) Version: ?([\w.+-]{1,60})")
 BDF = r"(?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]"
 _DEVICE = re.compile(
-    rf"\s*\|?\s*([0-9]{{1,5}})\s+(HL-[\w.-]{{1,30}}|N/A|ERR!)\s+(?:\S{{1,12}}\s*)?\|?\s*"
-    rf"({BDF}|N/A|ERR!)(?:\s+(?:N/A|On|Off))?\s*\|?\s*([^\s|]{{0,24}})\s*\|?\s*"
+    rf"([0-9]{{1,5}}) (HL-[\w.-]{{1,30}}|N/A|ERR!)(?: \S{{1,12}})? ({BDF}|N/A|ERR!)"
+    r"(?: (?:N/A|On|Off))?(?: (\S{1,24}))?"
 )
-_MEMORY = re.compile(r"(?:[0-9]{1,15}\s?MiB|N/A|ERR!)\s*/\s*([0-9]{1,15}\s?MiB|N/A|ERR!)")
-_READINGS = re.compile(r"\s*\|?\s*(?:N/A|ERR!|[0-9]{1,3}%?)\s+\S{1,8}\s.*\|.*")
+_MEMORY = re.compile(r"(?:[0-9]{1,15} ?MiB|N/A|ERR!) ?/ ?([0-9]{1,15} ?MiB|N/A|ERR!)")
+_READINGS = re.compile(r"(?:N/A|ERR!|[0-9]{1,3}%?) \S{1,8} .*")
 _PROCESSES = re.compile(r"Compute Processes|Process name")
-_END = re.compile(r"\s*\+=+\+\s*")
+_END = re.compile(r"\+=+\+")
 
 
 class Device(NamedTuple):
@@ -59,8 +60,8 @@ def _table_lines(text: str) -> List[Tuple[str, str]]:
     below, in_processes = False, False
     is_ours = "HL-SMI" in text
     for line in lines(text):
-        found = _DEVICE.fullmatch(line)
-        if _HEAD.fullmatch(line):
+        found = _DEVICE.fullmatch(without_bars(line))
+        if _HEAD.fullmatch(without_bars(line)):
             in_processes = False
             kept.append(("head", line))
         elif _PROCESSES.search(line):
@@ -71,11 +72,11 @@ def _table_lines(text: str) -> List[Tuple[str, str]]:
             below = True
             kept.append(("device", line))
             continue
-        elif below and (_MEMORY.search(line) or _READINGS.fullmatch(line)):
+        elif below and (_MEMORY.search(without_bars(line)) or _READINGS.fullmatch(without_bars(line))):
             kept.append(("readings", line))
         elif "Uncor" in line and not in_processes:
             kept.append(("title", line))
-        elif _END.fullmatch(line) and kept:
+        elif _END.fullmatch(line.strip()) and kept:
             kept.append(("end", line))
         below = False
     return kept
@@ -90,9 +91,9 @@ def read(text: str) -> Log:
     is_head = is_closed = False
     events = "uncorrected_ecc_errors"
     for kind, line in _table_lines(text):
-        found, memory = _DEVICE.fullmatch(line), _MEMORY.search(line)
+        found, memory = _DEVICE.fullmatch(without_bars(line)), _MEMORY.search(without_bars(line))
         if kind == "head":
-            head = _HEAD.fullmatch(line)
+            head = _HEAD.fullmatch(without_bars(line))
             is_head, is_closed = True, False
             if head:
                 versions.setdefault(head[1], head[2])

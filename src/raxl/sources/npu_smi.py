@@ -23,11 +23,11 @@ from raxl.sources.nvidia_smi_values import lines
 
 FORM = "npu-smi info"
 COMMAND = ("npu-smi", "info")
-_HEAD = re.compile(r"[\s|]*npu-smi\s+\S{1,40}\s+Version:\s*(\S{1,40})[\s|]*")
-_TITLE = re.compile(r"[\s|]*(?:NPU\s+Name|Chip\b.*Bus-Id)\b.*")
+_HEAD = re.compile(r"npu-smi \S{1,40} Version: ?(\S{1,40})")
+_TITLE = re.compile(r"(?:NPU Name|Chip\b.{0,40}Bus-Id)\b.*")
 _BDF = r"(?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]"
-_CARD = re.compile(r"[\s|]*([0-9]{1,5})\s+([A-Za-z0-9][\w.-]{1,30})[\s|]+([A-Z][A-Za-z]{1,15})[\s|]+(\S.*)")
-_CHIP = re.compile(rf"[\s|]*([0-9]{{1,5}})(?:\s+([0-9]{{1,5}}|NA|-))?[\s|]+({_BDF}|NA|N/A|-)[\s|]+(\S.*)")
+_CARD = re.compile(r"([0-9]{1,5}) ([A-Za-z0-9][\w.-]{1,30}) ([A-Z][A-Za-z]{1,15}) (\S.*)")
+_CHIP = re.compile(rf"([0-9]{{1,5}})(?: ([0-9]{{1,5}}|NA|-))? ({_BDF}|NA|N/A|-) (\S.*)")
 _USAGE = re.compile(r"(?<![\w.])([0-9]{1,12}|NA|-)\s{0,8}/\s{0,8}([0-9]{1,12}|NA|-)(?![\w.])")
 _PROCESSES = re.compile(r"Process (?:id|name)|No running processes", re.IGNORECASE)
 _SICK = ("warning", "alarm", "critical", "minor", "major")
@@ -72,7 +72,7 @@ def own(text: str) -> str:
 def _kept(text: str) -> List[Tuple[str, str]]:
     kept: List[Tuple[str, str]] = []
     in_processes = False
-    for line in lines(text):
+    for line in map(tool_words.without_bars, lines(text)):
         chip, card = _CHIP.fullmatch(line), _CARD.fullmatch(line)
         if _HEAD.fullmatch(line):
             in_processes = False

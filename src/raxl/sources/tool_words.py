@@ -19,6 +19,11 @@ _FAILED = re.compile(r"\[?(ERR!?|Error|Failed|Failure|Unknown|Unknown Error)\]?"
 _INAPPLICABLE = re.compile(r"-{0,4}")
 
 
+def without_bars(line: str) -> str:
+    """A line of a table as words with single blanks between: bars and runs of blanks differ by version and copy."""
+    return " ".join(line.replace("|", " ").split())
+
+
 def says(word: Optional[str]) -> Optional[str]:
     """The word where it is a value; None where it says that there is none, or that reading it failed."""
     word = (word or "").strip()
