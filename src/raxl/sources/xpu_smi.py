@@ -88,7 +88,8 @@ def read_table(text: str) -> List[Dict[str, str]]:
         if found[1] is not None or not devices:
             devices.append({} if found[1] is None else {"device_id": found[1]})
         devices[-1].setdefault(word, found[3].strip())
-    return [device for device in devices if "pci_bdf_address" in device or "device_name" in device]
+    named = [device for device in devices if "pci_bdf_address" in device or "device_name" in device]
+    return list({(one.get("device_id"), one.get("pci_bdf_address")): one for one in named}.values())
 
 
 def claims(devices: Iterable[Mapping[str, Any]], form: str = FORM) -> List[Claim]:
