@@ -22,7 +22,9 @@ FORMS = {
     "ib": "*.[ot][ux]t",
     "tpu": "*.yaml",
     "neuron": "*.*",
-    "other-npu": "[!i]*.*",  # Intel's are of another family
+    "gaudi": "*.txt",
+    "ascend": "*.*",
+    "other-npu": "*.*",
 }
 NONE = pytest.param(None, marks=pytest.mark.skip(reason="RAXL_CORPUS names no corpus"), id="no corpus")
 

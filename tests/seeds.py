@@ -9,8 +9,11 @@ import io
 import tarfile
 
 import bus_texts
+import hl_smi_texts
+import npu_smi_texts
 import npu_texts
 import nvidia_smi_texts
+import xpu_smi_texts
 from raxl.host import Answer, CommandOutput, Question
 from raxl.host.archive import Entry
 from raxl.host.record import Recording
@@ -367,6 +370,9 @@ TEXTS = {
     "neuron-ls-json": NEURON_LS_JSON,
     "neuron-monitor": NEURON_MONITOR,
     **npu_texts.TEXTS,
+    **hl_smi_texts.TEXTS,
+    **npu_smi_texts.TEXTS,
+    **xpu_smi_texts.TEXTS,
 }
 """One document of each textual form."""
 

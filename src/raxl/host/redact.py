@@ -33,7 +33,7 @@ _SHAPES = (
     rf"(?<![0-9a-zA-Z])(?:{_HEX}{{64}}|{_HEX}{{32}})(?![0-9a-zA-Z])",  # a container, a machine
 )
 _ANY_SHAPE = re.compile("|".join(_SHAPES))
-_ADDRESS = rf"(?<!Version: )(?<!ersion\": \")(?<![\w.])(?<![0-9]-){_IPV4}(?:-{_IPV4})?(?!\.?[A-Za-z0-9_])"
+_ADDRESS = rf"(?<!Version: )(?<!ersion\": \")(?<![\w.])(?<![0-9]-)(?<!fw-){_IPV4}(?:-{_IPV4})?(?!\.?[A-Za-z0-9_])"
 _KEPT_ADDRESS = re.compile(r"0\.0\.0\.0|127\..*|255\..*|169\.254\.169\.254")
 _LINK_LOCAL = "fe80000000000000"
 

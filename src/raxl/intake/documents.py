@@ -39,6 +39,15 @@ TEXTS: dict[str, str] = {
     "tt-smi": "raxl.intake.tt_smi",
     "tt-umd": "raxl.intake.tt_umd",
     "mx-smi": "raxl.intake.mx_smi",
+    "hl-smi": "raxl.intake.hl_smi_table",
+    "hl-smi -Q": "raxl.intake.hl_smi_csv",
+    "hl-smi -n": "raxl.intake.hl_smi_ports",
+    "npu-smi info": "raxl.intake.npu_smi_table",
+    "npu-smi info -t topo": "raxl.intake.npu_smi_topo",
+    "gpustack worker": "raxl.intake.gpustack_worker",
+    "xpu-smi -j": "raxl.intake.xpu_smi_json",
+    "xpu-smi discovery": "raxl.intake.xpu_smi_table",
+    "xpu-smi topology": "raxl.intake.xpu_smi_topo",
 }
 """By form, the module that reads it: `recognises(text)` whether such an output is in it, `own(text)` that output alone,
 `parse(text)` what it says. Imported when there is a text to recognise or such a document to read."""

@@ -17,7 +17,8 @@ KNOWN = (
     "a raxl snapshot, a sysfs tree or a tar of one, hwloc XML, NCCL topology XML, nvidia-smi -q -x, -q, -L, topo -m, "
     "topo -p2p, nvlink -s, c2c -s, --query-gpu as csv, its table and error lines, amd-smi and rocm-smi (text, JSON), "
     "lspci, ibstat, ibstatus, ibv_devinfo, ibdev2netdev, rdma link, nicctl show card, ibnetdiscover, "
-    "a TPU's environment, neuron-ls (tables, JSON), neuron-monitor, "
+    "a TPU's environment, neuron-ls (tables, JSON), neuron-monitor, hl-smi (table, -Q as csv, -n link, -n ports), "
+    "npu-smi info and its -t topo, a GPUStack worker's record, xpu-smi discovery and topology (text, JSON), "
     "rbln-smi, furiosa-smi, tt-smi -s, Tenstorrent cluster descriptors, mx-smi"
 )
 """The forms, for the line that refuses a file."""

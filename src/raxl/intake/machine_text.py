@@ -56,7 +56,8 @@ class MachineRecording(TreeRecording):
             missing = f"{subject.split()[0]} is in none of the trusted folders"
             return self._machine.commands.get(subject) or Answer(None, "not-installed", missing)
         if kind == "library":
-            return _library(*subject.split(" ")[:2], self._machine.header)
+            name, method, *_ = subject.split(" ")
+            return _library(name, method, self._machine.header)
         if kind == "process":
             return Answer(_process(self._machine.header)[subject])
         if kind == "document":

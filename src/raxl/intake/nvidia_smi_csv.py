@@ -84,6 +84,8 @@ Columns = tuple[tuple[str | None, str | None], ...]
 _LIKELY = "|".join([*map(re.escape, _COLUMNS), *(shape.pattern for shape in _SURE.values())])
 _TELLTALE = re.compile(rf"(?:^|,)[ \t]*(?:{_LIKELY})[ \t]*(?:[\[,\r]|$)", re.IGNORECASE | re.MULTILINE)
 """A cell of a header, or one that leaves no doubt."""
+_OF_OTHERS = re.compile(r"(?:^|,)[ \t]*(?:HL-[0-9]{3}\w*|bus_id)[ \t]*(?:,|$)|\butilization\.aip\b", re.MULTILINE)
+"""A cell of `hl-smi -Q`, whose columns are called alike."""
 
 
 class Table(NamedTuple):
@@ -96,7 +98,8 @@ class Table(NamedTuple):
 
 def recognises(text: str) -> bool:
     """Whether a header of such fields stands in the text with a row beneath, or rows that name GPUs without doubt."""
-    return bool(_TELLTALE.search(values.plain(text))) and bool(read(text).rows)
+    plain = values.plain(text)
+    return bool(_TELLTALE.search(plain)) and not _OF_OTHERS.search(plain) and bool(read(text).rows)
 
 
 def own(text: str) -> str:

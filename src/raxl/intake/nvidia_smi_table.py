@@ -23,7 +23,8 @@ _TELLTALE = re.compile(r"NVIDIA-SMI|\|[ \t]*(?:[0-9A-Fa-f]{2,8}:[0-9A-Fa-f]{2}[:
 _HEAD = re.compile(r"\s*\|?\s*NVIDIA-SMI\s+[0-9][\w.]*\s.*Version:.*")
 _VERSION = r"\s*Version\s*:\s*([0-9][\w.]*)"
 _GPU = re.compile(
-    r"\s*\|?\s*([0-9]{1,5})\s+(?!MetaX|MX[A-Z])([^\s|][^|\n]{0,80}?)\s*\|\s*"
+    # mx-smi, hl-smi and npu-smi print the like
+    r"\s*\|?\s*([0-9]{1,5})\s+(?!MetaX|MX[A-Z]|HL-|[0-9]{1,5}\s*\|)([^\s|][^|\n]{0,80}?)\s*\|\s*"
     r"((?:[0-9A-Fa-f]{4,8}:)?[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]|ERR!|N/A)(?:\s+(?:On|Off|N/A|ERR!))?\s*(?:\|(.*))?"
 )
 _MODE = re.compile(r"\s+(?:On|Off|N/A|ERR!|WDDM|TCC|MCDM|Enabled|Disabled)$")
@@ -55,7 +56,7 @@ class _Table(NamedTuple):
 
 def recognises(text: str) -> bool:
     """Whether the table's head stands in the text, or a row with a GPU's number, name and bus id."""
-    likely = _TELLTALE.search(values.plain(text))
+    likely = None if "HL-SMI" in text else _TELLTALE.search(values.plain(text))
     return likely is not None and any(kind in ("head", "gpu") for _, kind in _lines(text))
 
 

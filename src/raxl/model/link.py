@@ -22,6 +22,10 @@ FABRIC_PREFIXES = {
     "neuron": "NEURON",
     "metaxlink": "MX",
     "tt-eth": "ETH",
+    "roce": "ROCE",
+    "hccs": "HCCS",
+    "sio": "SIO",
+    "xelink": "XL",
 }
 """The fabric's short name in a link class; the count of links follows it."""
 UNCOUNTED = ("ici", "neuron")
@@ -37,7 +41,7 @@ class Link:
     link_class: str | None = None
     """One of `PCIE_CLASSES`, or the fabric's short name with the count of links (`NV18`, `ICI`); None: not known."""
     kind: str | None = None
-    """pcie | nvlink | xgmi | ici | neuron | metaxlink | tt-eth (Tenstorrent's Ethernet between chips)"""
+    """pcie, or one of `FABRIC_PREFIXES`; tt-eth is Tenstorrent's Ethernet between chips."""
     count: int | None = None
     """Links, never hops."""
     bandwidth_bytes_per_second: int | None = None

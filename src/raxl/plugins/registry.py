@@ -29,6 +29,9 @@ BUILT_IN = {
     "enflame": "raxl.accelerators.enflame:Enflame",
     "biren": "raxl.accelerators.biren:Biren",
     "graphcore": "raxl.accelerators.graphcore:Graphcore",
+    "gaudi": "raxl.accelerators.gaudi:Gaudi",
+    "ascend": "raxl.accelerators.ascend:Ascend",
+    "intel": "raxl.accelerators.intel:Intel",
 }
 """raxl's own accelerator plug-ins, so that no entry point needs to be read to use them. A test holds the table against
 `pyproject.toml`."""

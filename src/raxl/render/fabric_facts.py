@@ -21,6 +21,10 @@ FABRIC_NAMES = {
     "neuron": "NeuronLink",
     "metaxlink": "MetaXLink",
     "tt-eth": "Ethernet",
+    "roce": "RoCE",
+    "hccs": "HCCS",
+    "sio": "SIO",
+    "xelink": "Xe Link",
 }
 _UP = (None, "ok", "up", "active")
 

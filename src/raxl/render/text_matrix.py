@@ -128,8 +128,8 @@ def _legend(page: Page, used: set[str], links: Iterable[Link]) -> list[Line]:
             meanings[symbol] = "a PCIe path, its class is not known"
         elif symbol == f"{prefix}?":
             meanings[symbol] = f"{name} links, their number is not known"
-        elif name and symbol == prefix:
-            meanings[symbol] = f"neighbours by {name}"
+        elif symbol == prefix and name:
+            meanings[symbol] = f"joined by {name}, whose links nobody counts"
         elif name:
             meanings[f"{prefix}n"] = f"n bonded {name} links" if prefix != "NV" else "n bonded NVLinks"
         else:

@@ -16,6 +16,10 @@ FABRIC_NAMES = {
     "neuron": "NeuronLink",
     "metaxlink": "MetaXLink",
     "tt-eth": "Ethernet",
+    "roce": "RoCE",
+    "hccs": "HCCS",
+    "sio": "SIO",
+    "xelink": "Xe Link",
 }
 
 
