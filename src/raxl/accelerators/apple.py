@@ -15,9 +15,10 @@ from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 from raxl.host import Answer, Host
 from raxl.model.accelerator import RayView
 from raxl.model.component import PciFunction
+from raxl.model.presence import Presence
 from raxl.model.problem import FAILED, NOT_APPLICABLE, Problem
 from raxl.model.report import Claim, Report, Silence
-from raxl.sources import tool_words
+from raxl.sources import presence, tool_words
 from raxl.sources.numbers import MOST_BYTES, MOST_PLACES, whole
 from raxl.sources.plain_family import NOT_SOUGHT
 
@@ -42,6 +43,10 @@ class Apple:
 
     vendor = "apple"
     family = "Apple"
+
+    def probe(self, host: Host) -> Presence:
+        """Looks for macOS: there is no such device on another system."""
+        return presence.look(host, "106b", lambda *_: False, ("/System/Library/CoreServices/SystemVersion.plist",))
 
     def ask(self, host: Host) -> Answers:
         """Asks macOS."""

@@ -11,6 +11,7 @@ from raxl.host import Answer, Host
 from raxl.model.accelerator import RayView
 from raxl.model.component import PciFunction
 from raxl.model.node import Software
+from raxl.model.presence import Presence
 from raxl.model.problem import DISAGREEMENT, FAILED, NOT_ASKED, NOT_SUPPORTED, Problem
 from raxl.model.report import Claim, LinkClaim, Report, Silence
 from raxl.sources import families, npu_smi, npu_smi_topo, pci
@@ -36,6 +37,10 @@ class Ascend:
 
     vendor = ASCEND.vendor
     family = ASCEND.name
+
+    def probe(self, host: Host) -> Presence:
+        """Looks on the bus, and the place that its driver makes."""
+        return families.probe(ASCEND, host, ("/dev/davinci_manager",))
 
     def ask(self, host: Host) -> Answers:
         """Asks for the device files, and `npu-smi` where an NPU is on the bus or a device file is here."""

@@ -14,6 +14,7 @@ from raxl.model.accelerator import RayView
 from raxl.model.component import PciFunction
 from raxl.model.identity import pci_address
 from raxl.model.node import Software
+from raxl.model.presence import Presence
 from raxl.model.report import Claim, Report
 from raxl.sources import families, furiosa_smi, tool_words
 from raxl.sources.families import Family
@@ -54,6 +55,10 @@ class Furiosa:
 
     vendor = "furiosa"
     family = "FuriosaAI"
+
+    def probe(self, host: Host) -> Presence:
+        """Looks on the bus, and the place that its driver makes."""
+        return families.probe(FAMILY, host, (CLASS,))
 
     def ask(self, host: Host) -> Answers:
         """Asks the driver's class and, where a device is on the bus, the tool."""

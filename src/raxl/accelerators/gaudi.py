@@ -16,6 +16,7 @@ from raxl.model.accelerator import RayView
 from raxl.model.component import PciFunction
 from raxl.model.identity import last_pci_address, pci_address
 from raxl.model.node import Software
+from raxl.model.presence import Presence
 from raxl.model.problem import DISAGREEMENT, FAILED, NOT_ASKED, NOT_PRESENT, TIMED_OUT, Problem
 from raxl.model.report import Claim, LinkClaim, Report, Silence
 from raxl.sources import families, gaudi, hl_smi, hl_smi_csv, hl_smi_ports, pci
@@ -44,6 +45,10 @@ class Gaudi:
 
     vendor = GAUDI.vendor
     family = GAUDI.name
+
+    def probe(self, host: Host) -> Presence:
+        """Looks on the bus."""
+        return families.probe(GAUDI, host)
 
     def ask(self, host: Host) -> Answers:
         """Asks the driver's files, and where a Gaudi is on the bus `hl-smi`."""

@@ -14,6 +14,7 @@ from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 from raxl.host import Answer, Host, stripped
 from raxl.model.accelerator import Partition
 from raxl.model.component import PciFunction, PciLink
+from raxl.model.presence import Presence
 from raxl.model.problem import DISAGREEMENT, FAILED, NOT_ASKED, NOT_SUPPORTED, Problem
 from raxl.model.report import Claim, LinkClaim, Report, Silence
 from raxl.sources import families, intel_names, pci, xpu_smi, xpu_smi_topo
@@ -41,6 +42,10 @@ class Intel:
 
     vendor = INTEL.vendor
     family = INTEL.name
+
+    def probe(self, host: Host) -> Presence:
+        """Looks on the bus."""
+        return families.probe(INTEL, host)
 
     def ask(self, host: Host) -> Answers:
         """Asks the driver's files, and `xpu-smi` where such a GPU is on the bus."""

@@ -14,6 +14,7 @@ from typing import NamedTuple, Sequence
 from raxl.host import Answer, Host, stripped
 from raxl.model.component import PciFunction
 from raxl.model.node import Software
+from raxl.model.presence import Presence
 from raxl.model.problem import FAILED, Problem
 from raxl.model.report import LinkClaim, Report, Silence
 from raxl.sources import families, mx_smi, pci, tool_words
@@ -49,6 +50,10 @@ class MetaX:
 
     vendor = "metax"
     family = "MetaX"
+
+    def probe(self, host: Host) -> Presence:
+        """Looks on the bus."""
+        return families.probe(FAMILY, host)
 
     def ask(self, host: Host) -> Answers:
         """Asks the tool where a device is on the bus."""

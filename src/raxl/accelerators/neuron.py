@@ -18,6 +18,7 @@ from raxl.model.accelerator import Fabric
 from raxl.model.component import PciFunction
 from raxl.model.node import Software
 from raxl.model.placement import Placement
+from raxl.model.presence import Presence
 from raxl.model.problem import DISAGREEMENT, FAILED, NOT_APPLICABLE, NOT_ASKED, NOT_SUPPORTED, Problem
 from raxl.model.report import Claim, LinkClaim, Report, Silence
 from raxl.sources import families, neuron_links, neuron_ls, neuron_names
@@ -48,6 +49,10 @@ class Neuron:
 
     vendor = FAMILY.vendor
     family = FAMILY.name
+
+    def probe(self, host: Host) -> Presence:
+        """Looks on the bus, and the place that its driver makes."""
+        return families.probe(FAMILY, host, (CLASS,))
 
     def ask(self, host: Host) -> Answers:
         """Asks the driver's files; `neuron-ls` only where a device is on the bus or has a driver."""

@@ -15,6 +15,7 @@ from raxl.model.accelerator import RayView
 from raxl.model.component import PciFunction
 from raxl.model.identity import last_pci_address
 from raxl.model.node import Software
+from raxl.model.presence import Presence
 from raxl.model.problem import NOT_INSTALLED, NOT_PRESENT
 from raxl.model.report import Claim, Report, Silence
 from raxl.sources import families, rbln_smi, tool_words
@@ -53,6 +54,10 @@ class Rebellions:
 
     vendor = "rebellions"
     family = "Rebellions"
+
+    def probe(self, host: Host) -> Presence:
+        """Looks on the bus, and the place that its driver makes."""
+        return families.probe(FAMILY, host, (CLASS,))
 
     def ask(self, host: Host) -> Answers:
         """Asks the driver's class and, where a device is on the bus, the tool."""

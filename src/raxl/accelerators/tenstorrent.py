@@ -18,6 +18,7 @@ from raxl.model.accelerator import RayView
 from raxl.model.component import PciFunction
 from raxl.model.identity import last_pci_address
 from raxl.model.node import Software
+from raxl.model.presence import Presence
 from raxl.model.problem import NOT_APPLICABLE, NOT_SUPPORTED, Problem
 from raxl.model.report import Claim, LinkClaim, Report, Silence
 from raxl.sources import families, pci, tool_words, tt_names, tt_smi
@@ -57,6 +58,10 @@ class Tenstorrent:
 
     vendor = "tenstorrent"
     family = "Tenstorrent"
+
+    def probe(self, host: Host) -> Presence:
+        """Looks on the bus, and the place that its driver makes."""
+        return families.probe(FAMILY, host, (CLASS,))
 
     def ask(self, host: Host) -> Answers:
         """Asks the driver's class and, where a device is on the bus, the tool."""

@@ -14,6 +14,7 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence
 from raxl.host import Answer, Host, stripped
 from raxl.model.component import PciFunction
 from raxl.model.identity import last_pci_address, pci_address
+from raxl.model.presence import Presence
 from raxl.model.problem import NOT_ASKED, NOT_PRESENT
 from raxl.model.report import Claim, Report, Silence
 from raxl.sources import families, tpu_chips, tpu_slice
@@ -58,6 +59,10 @@ class Tpu:
 
     vendor = FAMILY.vendor
     family = FAMILY.name
+
+    def probe(self, host: Host) -> Presence:
+        """Looks on the bus."""
+        return families.probe(FAMILY, host)
 
     def ask(self, host: Host) -> Answers:
         """Asks for the device files and, of each, which PCI function it belongs to."""
@@ -117,6 +122,8 @@ def _numbers(answers: Answers, chips: Mapping[str, Sequence[PciFunction]]) -> Di
             numbers.setdefault(chip, number)
     if numbers:
         return numbers
+    if not all(group.known for group in answers.groups.values()):
+        return {}  # a group that cannot be looked into may hold one, and moves the numbers of all behind it
     for group in sorted(answers.groups, key=int):
         for name in answers.groups[group].value or ():
             chip = (pci_address(name) or "").rsplit(".", 1)[0]

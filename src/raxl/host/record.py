@@ -96,7 +96,10 @@ class RecordedHost:
         return self._answer(Question("data", path))
 
     def names(self, path: str) -> Answer:
-        return self._answer(Question("names", path))
+        answer = self._answer(Question("names", path))
+        if answer.known and not (isinstance(answer.value, list) and all(isinstance(one, str) for one in answer.value)):
+            return Answer(None, "failed", "the recording holds no listing of it")  # it may have been edited
+        return answer
 
     def link(self, path: str) -> Answer:
         return self._answer(Question("link", path))

@@ -10,9 +10,10 @@ from typing import Mapping, NamedTuple, Optional, Sequence, Tuple
 from raxl.host import Host, stripped
 from raxl.model.accelerator import RayView
 from raxl.model.component import PciFunction
+from raxl.model.presence import Presence
 from raxl.model.problem import NOT_APPLICABLE, NOT_INSTALLED, NOT_PRESENT
 from raxl.model.report import Claim, Silence
-from raxl.sources import pci
+from raxl.sources import pci, presence
 
 _CLASSES = ("03", "12")
 """Display controllers and processing accelerators."""
@@ -58,6 +59,15 @@ def on_bus(family: Family, functions: Sequence[PciFunction]) -> list[PciFunction
     own = [function for function in functions if holds(family, function)]
     seen = {function.address for function in own}
     return [function for function in own if function.physical_function not in seen]
+
+
+def probe(family: Family, host: Host, places: Sequence[str] = ()) -> Presence:
+    """A cheap look for the family: on the bus, then at `places` that only its driver makes."""
+
+    def counts(device: str, of_class: str) -> bool:
+        return device in family.models or of_class.startswith(family.classes)
+
+    return presence.look(host, family.vendor_id, counts, places)
 
 
 def is_on_bus(family: Family, host: Host) -> Optional[bool]:

@@ -58,7 +58,7 @@ class Log(NamedTuple):
 
 def recognises(text: str) -> bool:
     """Whether the table's head or its titles stand in the text, or a card's line with a chip's beneath."""
-    if "/" not in text and "npu-smi" not in text:
+    if ("/" not in text and "npu-smi" not in text) or "RBLN" in text:  # rbln-smi's rows have the same shape
         return False
     kinds = [kind for kind, _ in _kept(text)]
     return "head" in kinds or "title" in kinds or " card chip" in " " + " ".join(kinds)

@@ -14,6 +14,7 @@ from raxl.host import Answer, Host, stripped
 from raxl.model.accelerator import RayView
 from raxl.model.component import PciFunction
 from raxl.model.node import Software
+from raxl.model.presence import Presence
 from raxl.model.problem import DISAGREEMENT, NOT_APPLICABLE, NOT_ASKED, NOT_PRESENT, NOT_SUPPORTED, Problem
 from raxl.model.report import Claim, LinkClaim, Report, Silence
 from raxl.sources import families, pci
@@ -50,6 +51,10 @@ class PlainFamily:
     """What may join two of them, and raxl asks nobody whether it does: the PCIe path would be a wrong answer."""
     custom_resource: Optional[str] = None
     """A name for the custom resource that an operator declares, where Ray does not know the family."""
+
+    def probe(self, host: Host) -> Presence:
+        """Looks on the bus, and at a folder that only the driver makes."""
+        return families.probe(self.described, host, () if self.folder == "/dev" else (self.folder,))
 
     def ask(self, host: Host) -> Answers:
         """Asks for the driver's nodes and its version where a device may be here."""
