@@ -343,6 +343,109 @@ def test_of_a_table_without_a_header_no_free_text_is_kept() -> None:
     assert "5 MiB" in str(recording.answers)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "index,name,serial\n0,Rack 12,ABC123\n1,Rack 13,ABC124\n",
+        "name, memory, price\nNVIDIA A100 40GB, 40 GB, 2.5\nNVIDIA H100, 80 GB, 4.5\n",
+        "count,name\n3,apples\n",
+        "gpu,uuid,index,serial\n0,29ff74a1-0000-1000-807b-1fd5fe6a2d7d,0,12\n",
+    ],
+)
+def test_a_table_of_someone_else_is_no_table_of_gpus(text: str) -> None:
+    assert held(text) == []
+
+
+def test_a_field_that_nobody_knows_yet_hides_no_table() -> None:
+    text = "index, name, memory.total [MiB], later.field, new_field\n0, NVIDIA L4, 23034 MiB, 7, x\n"
+    assert held(text) == []  # two strangers of five
+    node = read(text.replace(", new_field", ", uuid, serial").replace(", x", f", {UUIDS[0]}, 12"))
+    assert [(one.model, one.uuid, one.serial) for one in node.accelerators] == [("NVIDIA L4", UUIDS[0], "12")]
+
+
+def test_cells_in_quotes_are_the_cells_within() -> None:
+    quoted = "".join(",".join(f'"{cell.strip()}"' for cell in line.split(",")) + "\n" for line in CSV.splitlines())
+    assert read(quoted).accelerators == read(CSV).accelerators
+
+
+def test_a_second_table_tells_of_the_same_gpus_and_of_one_more() -> None:
+    text = f"""$ nvidia-smi --query-gpu=index,name --format=csv
+index, name
+0, {NAME}
+1, {NAME}
+$ nvidia-smi --query-gpu=index,memory.total,pci.bus_id --format=csv
+index, memory.total [MiB], pci.bus_id
+0, 81559 MiB, 00000000:18:00.0
+1, [GPU is lost], 00000000:2A:00.0
+2, 81559 MiB, 00000000:3A:00.0
+"""
+    node = read(text)
+    assert [
+        (one.index, one.model, one.memory_bytes, one.pci and one.pci.address, one.state) for one in node.accelerators
+    ] == [
+        (0, NAME, 81559 * MIB, "0000:18:00.0", "ok"),
+        (1, NAME, None, "0000:2a:00.0", "lost"),
+        (2, None, 81559 * MIB, "0000:3a:00.0", "ok"),
+    ]
+    assert code(node) == 3
+
+
+def test_a_second_table_that_names_no_gpu_goes_by_its_places() -> None:
+    node = read(f"index, name\n0, {NAME}\n1, {NAME}\nmemory.total [MiB]\n81559 MiB\n40000 MiB\n")
+    assert [one.memory_bytes for one in node.accelerators] == [81559 * MIB, 40000 * MIB]
+
+
+@pytest.mark.parametrize(
+    ("last", "memory", "state", "status"), [("[GPU is lost]", None, "lost", 3), ("40000 MiB", 40000 * MIB, "ok", 0)]
+)
+def test_of_rows_asked_time_and_again_the_last_stands_and_what_changed_is_told(
+    last: str, memory: int | None, state: str, status: int
+) -> None:
+    head = "timestamp, index, name, memory.total [MiB]\n"
+    node = read(f"{head}10:00:00, 0, {NAME}, 81559 MiB\n10:00:05, 0, {NAME}, {last}\n")
+    (device,) = node.accelerators
+    assert (device.memory_bytes, device.state, code(node)) == (memory, state, status)
+    assert told(node, "accelerators") == [
+        ("disagreement", f"rows of GPU 0 tell its memory as 81559 MiB, then as {last}")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("column", "whole", "cut", "field"),
+    [
+        ("memory.total [MiB]", "81920 MiB", "819", "memory_bytes"),
+        ("memory.total [MiB]", "81920 MiB", "81920 M", "memory_bytes"),
+        ("memory.total [MiB]", "81920", "819", "memory_bytes"),
+        ("memory.total [MiB]", "81920 MiB", "[Unkn", "memory_bytes"),
+        ("uuid", UUIDS[0], "GPU-1a2", "uuid"),
+        ("serial", "1653123000000", "16531", "serial"),
+        ("name", NAME, NAME[:9], "model"),
+        ("pci.bus_id", ADDRESSES[0], "00000000:1", "pci"),
+    ],
+)
+def test_a_cell_in_which_the_output_ends_is_no_value(column: str, whole: str, cut: str, field: str) -> None:
+    node = read(f"index, compute_cap, {column}\n0, 9.0, {whole}\n1, 9.0, {cut}")
+    second = node.accelerators[1]
+    assert (second.index, getattr(second, field)) == (1, None)
+    assert told(node, f"nvidia:1.{field}") == [("failed", "nvidia-smi's output ends inside this device")]
+    assert code(node) == (3 if field in ("memory_bytes", "model") else 0)
+    complete = read(f"index, compute_cap, {column}\n1, 9.0, {whole}")
+    assert getattr(complete.accelerators[0], field) is not None
+
+
+def test_cells_that_the_last_row_lacks_were_cut_off() -> None:
+    node = read(f"index, name, memory.total [MiB]\n0, {NAME}, 81559 MiB\n1, {NAME}\n")
+    assert [one.memory_bytes for one in node.accelerators] == [81559 * MIB, None]
+    assert [one[0] for one in told(node, "nvidia:1.memory_bytes")] == ["failed"]
+    assert told(node, "accelerators.serial")[0][0] == "not-asked"
+    assert code(node) == 3
+
+
+def test_a_lone_uuid_that_is_cut_is_one_more_gpu() -> None:
+    node = read(f"uuid\n{UUIDS[0]}\nGPU-12")
+    assert {one.uuid for one in node.accelerators} == {UUIDS[0], None}
+
+
 # --- the table ------------------------------------------------------------------------------------------------------
 def test_the_table_gives_numbers_addresses_memory_and_mig_devices() -> None:
     node = read(TABLE)

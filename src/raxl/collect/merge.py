@@ -96,9 +96,8 @@ def _add_nameless(claims: Sequence[Claim], groups: list[list[Claim]]) -> None:
     sources = dict.fromkeys((claim.vendor, claim.evidence) for claim in claims)
     for vendor, evidence in sources:
         mine = [claim for claim in claims if (claim.vendor, claim.evidence) == (vendor, evidence)]
-        others = sorted(
-            (group for group in groups if group[0].vendor == vendor), key=lambda g: _order((_combined(g)[0], g))
-        )
+        free = [g for g in groups if g[0].vendor == vendor and evidence not in {one.evidence for one in g}]
+        others = sorted(free, key=lambda group: _order((_combined(group)[0], group)))
         if len(mine) == len(others):
             for group, claim in zip(others, mine):
                 group.append(claim)
