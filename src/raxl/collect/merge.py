@@ -12,7 +12,7 @@ from raxl.model.identity import accelerator_id
 from raxl.model.problem import DISAGREEMENT, NOT_PRESENT, REASONS, Problem
 from raxl.model.report import Claim, Silence
 
-_AMD = ("amd-smi --json", "amd-smi", "rocm-smi --json", "rocm-smi")
+_AMD = ("amd-smi --json", "amd-smi", "amd-smi --csv", "rocm-smi --json", "rocm-smi", "rocm-smi --csv")
 """AMD's tools, the newer one and its untruncated form first."""
 PLACE = ("sysfs", "hwloc-xml", "lspci", "lspci-tree", "nccl-xml", *_AMD)
 """Where a device sits is believed from these first, in this order."""

@@ -15,8 +15,8 @@ NCCL = Question("document", "nccl-xml")
 MATRIX = question_of_command(nvidia_smi_topo.COMMAND)
 KNOWN = (
     "a raxl snapshot, a sysfs tree or a tar of one, hwloc XML, NCCL topology XML, nvidia-smi -q -x, -q, -L, topo -m, "
-    "topo -p2p, nvlink -s, c2c -s, --query-gpu as csv, its table and error lines, amd-smi and rocm-smi (text, JSON), "
-    "lspci, ibstat, ibstatus, ibv_devinfo, ibdev2netdev, rdma link, nicctl show card, ibnetdiscover"
+    "topo -p2p, nvlink -s, c2c -s, --query-gpu as csv, its table and error lines, amd-smi and rocm-smi (text, JSON, "
+    "csv), lspci, ibstat, ibstatus, ibv_devinfo, ibdev2netdev, rdma link, nicctl show card, ibnetdiscover"
 )
 """The forms, for the line that refuses a file."""
 
