@@ -661,5 +661,6 @@ def test_csv_of_amd_s_tools_is_amd_s() -> None:
     )
     (device,) = static.accelerators
     assert (device.model, device.serial) == ("AMD Instinct, MI300X", "123")
-    assert device.pci and device.pci.device_id == "74a1"
+    assert device.pci is not None
+    assert device.pci.device_id == "74a1"
     assert device.evidence == ("amd-smi --csv",)

@@ -60,6 +60,62 @@ def links(node: Node) -> list[tuple[str | None, str | None]]:
     return [(link.link_class, link.kind) for link in node.links]
 
 
+# --- topo -m --------------------------------------------------------------------------------------------------------
+def matrix(word: str, option: str = "-m") -> str:
+    return f"""$ nvidia-smi topo {option}
+\tGPU0\tGPU1\tNIC0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID
+GPU0\t X \t{word}\tPIX\t0-31\t0\t\tN/A
+GPU1\t{word}\t X \tSYS\t32-63\t1\t\tN/A
+NIC0\tPIX\tSYS\t X \t\t\t
+
+Legend:
+
+  X    = Self
+
+NIC Legend:
+
+  NIC0: mlx5_0
+
+"""
+
+
+def classes(node: Node) -> dict[tuple[str, str], str | None]:
+    return {(link.a, link.b): link.link_class for link in node.links}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        matrix("NV18"),
+        matrix("NV18") * 2,
+        matrix("NV18") + matrix("SYS", "-mp"),
+        matrix("SYS", "-mp") + matrix("NV18"),
+        matrix("NV18") + "$ nvidia-smi topo -p2p r\n \tGPU0\tGPU1\n GPU0\tX\tCNS\n GPU1\tCNS\tX\n",
+        "$ nvidia-smi topo -p2p n\n \tGPU0\tGPU1\n GPU0\tX\tNS\n GPU1\tNS\tX\n" + matrix("NV18"),
+        matrix("NV18").partition("Legend")[0] + " \tGPU0\tGPU1\n GPU0\tX\tOK\n GPU1\tOK\tX\n",
+    ],
+)
+def test_each_matrix_of_a_text_is_read_by_itself(text: str) -> None:
+    node = read(text)
+    nic = node.nics[0].id
+    assert classes(node) == {("nvidia:0", "nvidia:1"): "NV18", ("nvidia:0", nic): "PIX", ("nvidia:1", nic): "SYS"}
+    assert [one.numa_node for one in node.accelerators] == [0, 1]
+    assert told(node, "links") == []
+
+
+@pytest.mark.parametrize(("first", "second"), [("NV18", "NV12"), ("PIX", "SYS")])
+def test_two_matrices_that_call_a_pair_differently_are_told(first: str, second: str) -> None:
+    node = read(matrix(first) + matrix(second))
+    assert classes(node)["nvidia:0", "nvidia:1"] == first
+    assert told(node, "links") == [("disagreement", f"one matrix calls GPU0–GPU1 {first}, another {second}")]
+
+
+def test_a_row_that_one_matrix_lacks_is_filled_by_the_other() -> None:
+    short = "".join(line for line in matrix("NV18").splitlines(keepends=True) if not line.startswith("GPU1"))
+    assert told(read(short), "links")
+    assert told(read(short + matrix("NV18")), "links") == []
+
+
 # --- -q -------------------------------------------------------------------------------------------------------------
 def test_a_query_gives_what_the_xml_gives() -> None:
     node = read(QUERY)
