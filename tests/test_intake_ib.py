@@ -50,6 +50,36 @@ def nodes(*texts: str, name: str | None = None) -> tuple[Node, ...]:
 
 
 # --- each tool ------------------------------------------------------------------------------------------------------
+FLAGS = """\
+\tdevice_cap_flags:\t\t0x21721c36
+\t\t\t\t\tBAD_PKEY_CNTR
+\t\t\t\t\tUnknown flags: 0x21400000
+\tuc_odp_caps:
+\t\t\t\t\tNO SUPPORT
+\traw packet caps:
+\t\t\t\t\tC-VLAN stripping offload
+\ttag matching not supported
+
+"""
+
+
+def test_flags_without_a_colon_do_not_end_a_device() -> None:
+    """`ibv_devinfo -v`: the ports stand beneath all of the capabilities."""
+    text = DEVINFO.replace("\t\tport:", FLAGS + "\t\tport:")
+    assert text.count("NO SUPPORT") == 2
+    for one in (text, ibv_devinfo.own(text)):
+        assert nics("ibv_devinfo", one) == nics("ibv_devinfo", DEVINFO)
+        assert problems("ibv_devinfo", one) == problems("ibv_devinfo", DEVINFO)
+    flat = "".join(line.lstrip() for line in text.replace("C-VLAN stripping offload\n", "").splitlines(keepends=True))
+    flat = flat.replace("tag matching not supported\n", "")
+    assert nics("ibv_devinfo", flat) == nics("ibv_devinfo", DEVINFO)
+
+
+def test_a_prompt_ends_a_device_in_an_indented_text_too() -> None:
+    text = "".join(f"    {line}\n" for line in [*DEVINFO.splitlines(), "$ cat notes", "state: PORT_DOWN (1)"])
+    assert nics("ibv_devinfo", text) == nics("ibv_devinfo", DEVINFO)
+
+
 @pytest.mark.parametrize("form", ["ibstat", "ibstatus"])
 def test_ibstat_and_ibstatus_say_the_same(form: str) -> None:
     """An active port is ok, one that waits for its subnet manager is degraded; an adapter does as its best port."""
