@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Mapping, Sequence, TypeVar
 
 from raxl import __version__
-from raxl.collect import adapters, merge, merge_nics, refusals, unknown
+from raxl.collect import adapters, merge, merge_nics, nic_contradictions, refusals, unknown
 from raxl.collect.bus import Bus, bus_of
 from raxl.host.record import Recording
 from raxl.host.replay import ReplayHost
@@ -39,7 +39,8 @@ def node(recording: Recording) -> Node:
     report = _together([*reports, *(document.report for document in foreign)])
     devices = merge.merge(report.claims)
     named = [*_nics(host, bus), *(nic for document in foreign for nic in document.nics), *report.nics]
-    nics = adapters.placed(merge_nics.merged([*named, *adapters.on_bus(bus.functions)]), bus.functions)
+    told = [*named, *adapters.on_bus(bus.functions)]
+    nics = adapters.placed(merge_nics.merged(told), bus.functions)
     result = _system(host, recording, foreign, bus)
     result = _with_devices(result, devices, nics, report, bus)
     result = replace(
@@ -49,6 +50,7 @@ def node(recording: Recording) -> Node:
             *_notes(recording),
             *refusals.problems(recording, bus.answers),
             *report.problems,
+            *nic_contradictions.problems(merge_nics.groups(told)),
             *result.problems,
         ),
     )
