@@ -50,6 +50,19 @@ def nodes(*texts: str, name: str | None = None) -> tuple[Node, ...]:
 
 
 # --- each tool ------------------------------------------------------------------------------------------------------
+def test_a_line_without_a_network_device_names_none() -> None:
+    found = nics("ibdev2netdev", "mlx5_5 port 1 ==>  (Up)\nmlx5_6 port 1 ==> eth0 (Up)\n")
+    assert (found["mlx5_5"].netdev, found["mlx5_5"].kind, found["mlx5_5"].state) == (None, "rdma", "unknown")
+    assert (found["mlx5_6"].netdev, found["mlx5_6"].kind, found["mlx5_6"].state) == ("eth0", "roce", "ok")
+
+
+def test_iwarp_is_no_roce() -> None:
+    text = "hca_id:\tirdma0\n\ttransport:\t\t\tiWARP (1)\n\t\tport:\t1\n\t\t\tlink_layer:\t\tEthernet\n"
+    assert nics("ibv_devinfo", text)["irdma0"].kind == "iwarp"
+    assert nics("ibv_devinfo", text.replace("iWARP (1)", "InfiniBand (0)"))["irdma0"].kind == "roce"
+    assert nics("rdma-link", "link siw0/1 state ACTIVE physical_state LINK_UP netdev eth0\n")["siw0"].kind == "iwarp"
+
+
 FLAGS = """\
 \tdevice_cap_flags:\t\t0x21721c36
 \t\t\t\t\tBAD_PKEY_CNTR

@@ -97,7 +97,7 @@ def nic(tool: str, name: str, ports: Sequence[infiniband.RdmaPort], model: str |
     return Nic(
         id=name,
         netdev=next((port.netdev for port in ports if port.netdev), None),
-        kind=infiniband.kind({port.link_layer for port in ports}, vendor),
+        kind=infiniband.kind({port.link_layer for port in ports}, vendor, name),
         model=model,
         state=best_state([port.state for port in ports]),
         speed_bits_per_second=max((port.speed_bits_per_second or 0 for port in ports), default=0) or None,
