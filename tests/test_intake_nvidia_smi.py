@@ -189,6 +189,25 @@ def test_nothing_and_failure_stay_apart(word: str, reason: str, state: str, stat
     assert code(node) == status
 
 
+@pytest.mark.parametrize(
+    ("action", "state"),
+    [("None", "ok"), ("N/A", "ok"), ("Reset", "degraded"), ("Drain and Reset", "degraded"), ("Reboot", "degraded")],
+)
+def test_a_gpu_that_asks_to_be_recovered_is_degraded(action: str, state: str) -> None:
+    row = f"index, memory.total [MiB], gpu_recovery_action\n0, 81559 MiB, {action}\n"
+    assert read(row).accelerators[0].state == state
+    assert "GPU Recovery Action                   : None" in QUERY
+    text = QUERY.replace("GPU Recovery Action                   : None", f"GPU Recovery Action : {action}")
+    assert {one.state for one in read(text).accelerators} == {state}
+
+
+@pytest.mark.parametrize("text", [QUERY, CSV])
+def test_a_gpu_whose_readings_wait_for_a_reset_is_degraded(text: str) -> None:
+    node = read(text.replace("81559 MiB", "[GPU requires reset]"))
+    assert {(one.state, one.memory_bytes) for one in node.accelerators} == {("degraded", None)}
+    assert code(node) == 3
+
+
 def test_memory_of_zero_is_no_unknown() -> None:
     assert read(QUERY.replace("81559 MiB", "0 MiB")).accelerators[0].memory_bytes == 0
 

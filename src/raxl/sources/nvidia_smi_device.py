@@ -133,11 +133,13 @@ def distinct(words: Iterable[str | None]) -> str | None:
 
 
 def _state(words: Words, silent: Mapping[str, Silence]) -> str | None:
-    """`ok` where the memory of the device was read and no reading of its own failed."""
-    if any(
-        "lost" in word.lower() or "fallen off" in word.lower() for word in words.values() if values.is_failure(word)
-    ):
+    """`lost` or `degraded` where the tool says so; `ok` where the memory was read and no reading of its own failed."""
+    failures = [word.lower() for word in words.values() if values.is_failure(word)]
+    if any("lost" in word or "fallen off" in word for word in failures):
         return "lost"
+    action = words.get("recovery_action", "").strip()
+    if any("requires reset" in word for word in failures) or (values.says(action) and action.lower() != "none"):
+        return "degraded"
     return None if "state" in silent else "ok"
 
 
