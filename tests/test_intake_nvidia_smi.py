@@ -60,6 +60,29 @@ def links(node: Node) -> list[tuple[str | None, str | None]]:
     return [(link.link_class, link.kind) for link in node.links]
 
 
+# --- two texts ------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("other", "is_told"), [("40000 MiB", True), ("81920 MiB", False)])
+def test_two_sizes_of_one_memory_are_told_unless_one_counts_what_is_reserved(other: str, is_told: bool) -> None:
+    node = read(CSV, TABLE.replace("81559MiB", other.replace(" ", "")))
+    assert node.accelerators[0].memory_bytes == 81559 * MIB
+    first, second = f"nvidia-smi --query-gpu says {81559 * MIB}", f"nvidia-smi says {int(other[:5]) * MIB}"
+    assert told(node, "nvidia:0.memory_bytes") == ([("disagreement", f"{first}, {second}")] if is_told else [])
+
+
+def test_two_devices_of_one_index_are_told() -> None:
+    node = read(f"GPU 0: {NAME} (UUID: {UUIDS[0]})\n", f"index, uuid, pci.bus_id\n0, {UUIDS[1]}, {ADDRESSES[1]}\n")
+    assert [one.index for one in node.accelerators] == [0, 0]
+    messages = {one.message for one in node.problems if one.subject.endswith(".index")}
+    assert messages == {"nvidia:0 has the index 0 too"}
+
+
+def test_two_drivers_of_one_machine_are_told() -> None:
+    node = read(CSV, TABLE.replace("570.133.20", "535.104.05"))
+    assert told(node, "software.nvidia") == [
+        ("disagreement", "nvidia-smi --query-gpu says 570.133.20, nvidia-smi says 535.104.05")
+    ]
+
+
 # --- topo -m --------------------------------------------------------------------------------------------------------
 def matrix(word: str, option: str = "-m") -> str:
     return f"""$ nvidia-smi topo {option}

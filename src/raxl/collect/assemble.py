@@ -18,8 +18,8 @@ from raxl.model.codec import INVENTORY
 from raxl.model.facts import Facts, Reading
 from raxl.model.inventory import Inventory
 from raxl.model.nic import Nic
-from raxl.model.node import Cpu, LookedFor, Node, OperatingSystem
-from raxl.model.problem import NOT_ASKED, NOT_PRESENT, NOT_SUPPORTED, Problem
+from raxl.model.node import Cpu, LookedFor, Node, OperatingSystem, Software
+from raxl.model.problem import DISAGREEMENT, NOT_ASKED, NOT_PRESENT, NOT_SUPPORTED, Problem
 from raxl.model.report import LinkClaim, Report, Silence
 from raxl.plugins import registry
 from raxl.sources import cpu, infiniband, kfd, limits, modules, netdev, system
@@ -27,6 +27,7 @@ from raxl.topology import affinity, links, switches, trust
 
 _PLACES = {"/sys/class/kfd": kfd.FOLDER}
 """Where else accelerators show, and the folder that was listed there."""
+_DRIVERS = ("nvidia", "cuda")
 _Record = TypeVar("_Record", Cpu, OperatingSystem)
 
 
@@ -50,6 +51,7 @@ def node(recording: Recording) -> Node:
             *_notes(recording),
             *refusals.problems(recording, bus.answers),
             *report.problems,
+            *_versions(report.software),
             *nic_contradictions.problems(merge_nics.groups(told)),
             *result.problems,
         ),
@@ -187,6 +189,17 @@ def _stated(
         if len(ends) == 2:
             stated.setdefault(ends, claim)
     return stated
+
+
+def _versions(software: Sequence[Software]) -> list[Problem]:
+    """A driver of which two sources name two versions: texts of two times, or of two machines."""
+    problems = []
+    for driver in _DRIVERS:
+        told = {one.version: one.evidence for one in software if one.name == driver}
+        if len(told) > 1:
+            words = ", ".join(f"{evidence} says {version}" for version, evidence in told.items())
+            problems.append(Problem(f"software.{driver}", DISAGREEMENT, words, tuple(dict.fromkeys(told.values()))))
+    return problems
 
 
 def _notes(recording: Recording) -> list[Problem]:

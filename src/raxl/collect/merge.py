@@ -42,8 +42,21 @@ DEVICE = (
 _PLACED = frozenset({"address", "host_bridge", "numa_node", "vendor_id", "device_id", "subsystem_id", "link"})
 _MIG = ("mig:", "MIG-")
 """How the ids of MIG devices begin: their number where nobody tells the UUID."""
-_COMPARED = ("index", "uuid", "serial", "numa_node", "memory_numa_node", "device_id", "pci.link.width")
+_COMPARED = (
+    "index",
+    "uuid",
+    "serial",
+    "numa_node",
+    "memory_numa_node",
+    "device_id",
+    "pci.link.width",
+    "memory_bytes",
+)
 """Facts that two sources should not tell differently. A model's name and a link's present speed may differ."""
+
+
+_RESERVED = 0.1
+"""How much of a memory one source counts and another does not: ECC takes 6.25 % of GDDR, the firmware some more."""
 
 
 class Merged(NamedTuple):
@@ -61,6 +74,7 @@ def merge(claims: Sequence[Claim]) -> list[Merged]:
     groups = _groups(claims)
     devices = sorted((_combined(group) for group in groups), key=_order)
     taken: set[str] = set()
+    numbered: dict[tuple[str, int], str] = {}
     merged = []
     for place, (claim, group) in enumerate(devices):
         name = accelerator_id(claim.vendor, claim.index, claim.address, place)
@@ -69,7 +83,12 @@ def merge(claims: Sequence[Claim]) -> list[Merged]:
         if name in taken:
             name = f"{name}#{place}"
         taken.add(name)
-        merged.append(_publish(name, claim, group))
+        device = _publish(name, claim, group)
+        other = name if claim.index is None else numbered.setdefault((claim.vendor, claim.index), name)
+        if other != name:
+            twice = Problem(f"{name}.index", DISAGREEMENT, f"{other} has the index {claim.index} too")
+            device = device._replace(problems=(*device.problems, twice))
+        merged.append(device)
     return merged
 
 
@@ -252,9 +271,13 @@ def _silences(group: list[Claim]) -> dict[str, Silence]:
 def _contradictions(name: str, group: list[Claim]) -> Iterable[Problem]:
     for field in _COMPARED:
         told = dict.fromkeys((one.evidence, said) for one in group if (said := _said(one, field)) is not None)
-        if len({said for _, said in told}) > 1:
+        if _differ(field, {said for _, said in told}):
             words = ", ".join(f"{evidence} says {said}" for evidence, said in told)
             yield Problem(f"{name}.{field}", DISAGREEMENT, words, tuple(dict.fromkeys(source for source, _ in told)))
+
+
+def _differ(field: str, words: set[Any]) -> bool:
+    return len(words) > 1 and (field != "memory_bytes" or max(words) - min(words) > max(words) * _RESERVED)
 
 
 def _said(claim: Claim, field: str) -> Any:
