@@ -638,6 +638,17 @@ def test_any_end_is_read(form: str) -> None:
         assert len(foreign.report.claims) <= 2
 
 
+def test_a_value_in_the_midst_of_which_a_text_ends_is_none() -> None:
+    block = "GPU: {0}\n    BUS:\n        BDF: 0000:{0}c:00.0\n    BOARD:\n        PRODUCT_SERIAL: 69231100012{0}\n"
+    block += "    VRAM:\n        SIZE: 196592 MB\n"
+    whole = block.format(0) + "\n" + block.format(1)
+    cut = whole[: whole.rindex("1100012") + 2]
+    assert [one.serial for one in node_of(whole).accelerators] == ["692311000120", "692311000121"]
+    node = node_of(cut)
+    assert [one.serial for one in node.accelerators] == ["692311000120", None]
+    assert [one.reason for one in node.problems if one.subject == "amd:1.serial"] == ["failed"]
+
+
 # --- csv ------------------------------------------------------------------------------------------------------------
 def test_csv_of_amd_s_tools_is_amd_s() -> None:
     cards = node_of(

@@ -320,6 +320,29 @@ def test_equal_uuids_of_a_redacted_list_are_several_gpus() -> None:
     assert len(read(LIST.replace(UUIDS[1], UUIDS[0])).accelerators) == 2
 
 
+@pytest.mark.parametrize(
+    ("cut", "model", "uuid"),
+    [
+        (f"GPU 1: {NAME} (UUID: G", NAME, None),
+        ("GPU 1: NVIDIA H1", None, None),
+        (f"GPU 1: {NAME} (UUID: {UUIDS[1]}", NAME, UUIDS[1]),
+    ],
+)
+def test_a_list_that_ends_inside_a_gpu_invents_no_name_and_no_uuid(
+    cut: str, model: str | None, uuid: str | None
+) -> None:
+    node = read(f"GPU 0: {NAME} (UUID: {UUIDS[0]})\n{cut}")
+    assert [(one.index, one.model, one.uuid) for one in node.accelerators] == [(0, NAME, UUIDS[0]), (1, model, uuid)]
+    ended = [("failed", "nvidia-smi's output ends inside this device")]
+    assert told(node, "nvidia:1.uuid") == ([] if uuid else ended)
+    assert (told(node, "nvidia:1.model"), code(node)) == (([], 0) if model else (ended, 3))
+
+
+def test_a_mig_uuid_in_which_the_list_ends_is_none() -> None:
+    text = f"GPU 0: {NAME} (UUID: {UUIDS[0]})\n  MIG 1g.10gb     Device  0: (UUID: MIG-12"
+    assert read(text).accelerators[0].partitions == (Partition("mig:0", "1g.10gb"),)
+
+
 def test_active_nvlinks_are_counted_and_join_nobody() -> None:
     node = read(NVLINK)
     for device in node.accelerators:
