@@ -638,6 +638,13 @@ def test_any_end_is_read(form: str) -> None:
         assert len(foreign.report.claims) <= 2
 
 
+@pytest.mark.parametrize(
+    ("key", "is_known"), [("title", False), ("GPU use (%)", True), ("VRAM Total Memory (B)", True), ("GPU ID", True)]
+)
+def test_any_card_is_no_graphics_card(key: str, is_known: bool) -> None:
+    assert rocm_smi_json.recognises(json.dumps({"card0": {key: "1"}})) == is_known
+
+
 def test_a_value_in_the_midst_of_which_a_text_ends_is_none() -> None:
     block = "GPU: {0}\n    BUS:\n        BDF: 0000:{0}c:00.0\n    BOARD:\n        PRODUCT_SERIAL: 69231100012{0}\n"
     block += "    VRAM:\n        SIZE: 196592 MB\n"

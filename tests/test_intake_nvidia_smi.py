@@ -83,6 +83,10 @@ def test_two_drivers_of_one_machine_are_told() -> None:
     ]
 
 
+def test_a_table_in_prose_is_not_nvidia_smi_s() -> None:
+    assert held("| GPU | Name | Bus |\n|---|---|---|\n| 0 | NVIDIA A100 | 0000:07:00.0 |\n") == []
+
+
 # --- topo -m --------------------------------------------------------------------------------------------------------
 def matrix(word: str, option: str = "-m") -> str:
     return f"""$ nvidia-smi topo {option}

@@ -23,7 +23,7 @@ _TELLTALE = re.compile(r"NVIDIA-SMI|\|[ \t]*(?:[0-9A-Fa-f]{2,8}:[0-9A-Fa-f]{2}[:
 _HEAD = re.compile(r"\s*\|?\s*NVIDIA-SMI\s+[0-9][\w.]*\s.*Version:.*")
 _VERSION = r"\s*Version\s*:\s*([0-9][\w.]*)"
 _GPU = re.compile(
-    r"\s*\|?\s*([0-9]{1,5})\s+(\S.{0,80}?)\s*\|\s*"
+    r"\s*\|?\s*([0-9]{1,5})\s+([^\s|][^|]{0,80}?)\s*\|\s*"
     r"((?:[0-9A-Fa-f]{4,8}:)?[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]|ERR!|N/A)(?:\s+(?:On|Off|N/A|ERR!))?\s*(?:\|(.*))?"
 )
 _MODE = re.compile(r"\s+(?:On|Off|N/A|ERR!|WDDM|TCC|MCDM|Enabled|Disabled)$")
