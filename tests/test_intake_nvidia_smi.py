@@ -347,6 +347,20 @@ def test_a_mig_uuid_in_which_the_list_ends_is_none() -> None:
     assert read(text).accelerators[0].partitions == (Partition("mig:0", "1g.10gb"),)
 
 
+def test_links_that_sleep_are_active_and_links_that_cannot_be_read_are_told() -> None:
+    node = read(
+        f"GPU 0: {NAME} (UUID: {UUIDS[0]})\n"
+        "\tNVML: Unable to retrieve NVLink information for link 0: Unknown Error\n"
+        "\t Link 1: 26.562 GB/s\n\t Link 2: <sleep>\n\t Link 3: <inactive>\n\t Link 4: [Unknown Error]\n"
+    )
+    (device,) = node.accelerators
+    assert (device.attributes["nvlink_active"], device.attributes["nvlink_inactive"]) == (2, 1)
+    assert device.attributes["nvlink_bytes_per_second_each"] == 26_562_000_000
+    message = "nvidia-smi says: NVML: Unable to retrieve NVLink information for link 0: Unknown Error"
+    assert told(node, "nvidia:0.attributes.nvlink_0") == [("failed", message)]
+    assert told(node, "nvidia:0.attributes.nvlink_4") == [("failed", "nvidia-smi says: [Unknown Error]")]
+
+
 def test_active_nvlinks_are_counted_and_join_nobody() -> None:
     node = read(NVLINK)
     for device in node.accelerators:

@@ -73,12 +73,14 @@ def groups(text: str) -> list[Group]:
 
 
 def told(text: str, is_own: Callable[[Link], bool], message: re.Pattern[str]) -> Iterator[Group]:
-    """The GPUs of which links are told that are `is_own`, or in their place a message; each with those lines alone."""
+    """The GPUs of which links are told that are `is_own`, or a message beside them or in their place; each with those
+    lines alone."""
     for group in groups(text):
         lines = [(line, link_of(line)) for line in group.beneath]
-        silent = group.number is not None and not any(link for _, link in lines)
+        told_of = [link for _, link in lines if link]
+        heard = group.number is not None and (not told_of or any(map(is_own, told_of)))
         beneath = tuple(
-            line for line, link in lines if (is_own(link) if link else silent and bool(message.fullmatch(line)))
+            line for line, link in lines if (is_own(link) if link else heard and bool(message.fullmatch(line)))
         )
         if beneath:
             yield group._replace(beneath=beneath)
