@@ -87,6 +87,23 @@ def test_a_table_in_prose_is_not_nvidia_smi_s() -> None:
     assert held("| GPU | Name | Bus |\n|---|---|---|\n| 0 | NVIDIA A100 | 0000:07:00.0 |\n") == []
 
 
+@pytest.mark.parametrize("text", [TABLE, "index, name, memory.total [MiB]\n0, NVIDIA L4, 23034 MiB\n"])
+def test_an_output_that_never_shows_a_fabric_was_not_asked_for_it(text: str) -> None:
+    node = read(text)
+    subject = f"{'accelerators' if len(node.accelerators) > 1 else node.accelerators[0].id}.fabric"
+    assert told(node, subject) == [("not-asked", "this output of nvidia-smi does not hold it")]
+
+
+def test_a_whole_query_without_a_fabric_has_none() -> None:
+    lines = QUERY.splitlines(keepends=True)
+    start = [place for place, line in enumerate(lines) if line.strip() == "Fabric"]
+    assert start
+    for place in reversed(start):
+        end = next(n for n in range(place + 1, len(lines)) if len(lines[n]) - len(lines[n].lstrip()) <= 4)
+        del lines[place:end]
+    assert {one[0] for one in told(read("".join(lines)), "accelerators.fabric")} == {"not-applicable"}
+
+
 # --- topo -m --------------------------------------------------------------------------------------------------------
 def matrix(word: str, option: str = "-m") -> str:
     return f"""$ nvidia-smi topo {option}

@@ -39,6 +39,8 @@ _TOLD = ("mig_mode", "virtualization_mode", "vbios", "addressing_mode", "compute
 """Words that are published as they are."""
 _ELSEWHERE = ("address", "device_id", "subsystem_id", "link_width", "link_most_generation", "link_most_width")
 """Words that the bus says too: that they failed here as well is no news."""
+_WHOLE = ("nvidia-smi -q -x", "nvidia-smi -q")
+"""Outputs that tell of a fabric wherever the driver knows one."""
 _CUT = re.compile(r"\.\.\.$|…$")
 NOT_HELD = Silence(NOT_ASKED, "this output of nvidia-smi does not hold it")
 
@@ -149,7 +151,8 @@ def _unsaid(form: str, words: Words, is_cut: bool, is_cut_at: Collection[str]) -
     nothing = Silence(NOT_SUPPORTED, "nvidia-smi does not say", form)
     missing = {word: ended if is_cut or word in is_cut_at else NOT_HELD for word in _FIELDS}
     silent = {field: nothing if word in words else missing[word] for word, field in _FIELDS.items()}
-    if "fabric_state" in words or ("model" in words and "memory" in words and not is_cut):
+    is_whole = form in _WHOLE and "model" in words and "memory" in words and not is_cut
+    if "fabric_state" in words or is_whole:
         silent["fabric"] = Silence(NOT_APPLICABLE, "nvidia-smi names no fabric", form)
     if "memory" not in words:
         silent["state"] = missing["memory"]
