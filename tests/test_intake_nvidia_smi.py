@@ -104,6 +104,25 @@ def test_a_whole_query_without_a_fabric_has_none() -> None:
     assert {one[0] for one in told(read("".join(lines)), "accelerators.fabric")} == {"not-applicable"}
 
 
+@pytest.mark.parametrize("text", [TABLE, CSV, LIST, QUERY])
+def test_what_stands_before_every_line_is_taken_off(text: str) -> None:
+    devices = read(text).accelerators
+    for before in ("> ", "> > ", "gpu-07: "):
+        assert read("".join(f"{before}{line}\n".rstrip(" ") for line in text.splitlines())).accelerators == devices
+    assert read(text.replace(" ", "\u00a0")).accelerators == devices
+
+
+def test_utf_16_needs_no_mark() -> None:
+    (recording,) = inputs._from_bytes(CSV.encode("utf-16-le"), "text")
+    assert [one.index for one in assemble.inventory([recording]).nodes[0].accelerators] == [0, 1]
+
+
+def test_more_devices_than_a_machine_has_are_bounded_and_told() -> None:
+    node = read("".join(f"GPU {n}: {NAME} (UUID: {UUIDS[0][:-4]}{n:04x})\n" for n in range(300)))
+    assert len(node.accelerators) == 256
+    assert told(node, "accelerators") == [("failed", "300 are named, more than a machine has: the first 256 are told")]
+
+
 # --- topo -m --------------------------------------------------------------------------------------------------------
 def matrix(word: str, option: str = "-m") -> str:
     return f"""$ nvidia-smi topo {option}

@@ -19,7 +19,7 @@ from raxl.model.facts import Facts, Reading
 from raxl.model.inventory import Inventory
 from raxl.model.nic import Nic
 from raxl.model.node import Cpu, LookedFor, Node, OperatingSystem, Software
-from raxl.model.problem import DISAGREEMENT, NOT_ASKED, NOT_PRESENT, NOT_SUPPORTED, Problem
+from raxl.model.problem import DISAGREEMENT, FAILED, NOT_ASKED, NOT_PRESENT, NOT_SUPPORTED, Problem
 from raxl.model.report import LinkClaim, Report, Silence
 from raxl.plugins import registry
 from raxl.sources import cpu, infiniband, kfd, limits, modules, netdev, system
@@ -27,7 +27,9 @@ from raxl.topology import affinity, links, switches, trust
 
 _PLACES = {"/sys/class/kfd": kfd.FOLDER}
 """Where else accelerators show, and the folder that was listed there."""
+_MOST_ACCELERATORS, _MOST_NICS = 256, 1024
 _DRIVERS = ("nvidia", "cuda")
+_Device = TypeVar("_Device")
 _Record = TypeVar("_Record", Cpu, OperatingSystem)
 
 
@@ -38,10 +40,11 @@ def node(recording: Recording) -> Node:
     bus = bus_of(host, foreign)
     reports = [plugin.parse(plugin.ask(host), tuple(bus.functions.values())) for plugin in registry.accelerators()]
     report = _together([*reports, *(document.report for document in foreign)])
-    devices = merge.merge(report.claims)
+    devices, more = _bounded(merge.merge(report.claims), _MOST_ACCELERATORS, "accelerators")
     named = [*_nics(host, bus), *(nic for document in foreign for nic in document.nics), *report.nics]
     told = [*named, *adapters.on_bus(bus.functions)]
-    nics = adapters.placed(merge_nics.merged(told), bus.functions)
+    adapters_told, more_nics = _bounded(merge_nics.merged(told), _MOST_NICS, "nics")
+    nics = adapters.placed(adapters_told, bus.functions)
     result = _system(host, recording, foreign, bus)
     result = _with_devices(result, devices, nics, report, bus)
     result = replace(
@@ -51,6 +54,8 @@ def node(recording: Recording) -> Node:
             *_notes(recording),
             *refusals.problems(recording, bus.answers),
             *report.problems,
+            *more,
+            *more_nics,
             *_versions(report.software),
             *nic_contradictions.problems(merge_nics.groups(told)),
             *result.problems,
@@ -189,6 +194,14 @@ def _stated(
         if len(ends) == 2:
             stated.setdefault(ends, claim)
     return stated
+
+
+def _bounded(devices: Sequence[_Device], most: int, subject: str) -> tuple[Sequence[_Device], list[Problem]]:
+    """The first of them, where they are more than any machine has: every pair of them would be a link."""
+    if len(devices) <= most:
+        return devices, []
+    message = f"{len(devices)} are named, more than a machine has: the first {most} are told"
+    return devices[:most], [Problem(subject, FAILED, message)]
 
 
 def _versions(software: Sequence[Software]) -> list[Problem]:

@@ -55,6 +55,8 @@ _COMPARED = (
 """Facts that two sources should not tell differently. A model's name and a link's present speed may differ."""
 
 
+_NAMES = ("address", "uuid", "index")
+"""What tells that two claims mean one device, the strongest first."""
 _RESERVED = 0.1
 """How much of a memory one source counts and another does not: ECC takes 6.25 % of GDDR, the firmware some more."""
 
@@ -95,17 +97,23 @@ def merge(claims: Sequence[Claim]) -> list[Merged]:
 def _groups(claims: Iterable[Claim]) -> list[list[Claim]]:
     """Claims of one device together. Two claims of one source mean two devices, unless they are of one address."""
     groups: list[list[Claim]] = []
+    holding: dict[tuple[str, str, Any], list[int]] = {}
     claims = list(claims)
     alone = _alone(claims)
     named = [claim for claim in claims if claim.names]
     for claim in sorted(named, key=lambda claim: claim.address is None):
-        for group in groups:
-            again = any(known.evidence == claim.evidence for known in group)
-            if _same(group, claim, alone) and (claim.address is not None or not again):
-                group.append(claim)
+        keys = [(claim.vendor, name, value) for name in _NAMES if (value := getattr(claim, name)) is not None]
+        for place in sorted({place for key in keys for place in holding.get(key, ())}):
+            again = any(known.evidence == claim.evidence for known in groups[place])
+            if _same(groups[place], claim, alone) and (claim.address is not None or not again):
                 break
         else:
-            groups.append([claim])
+            place = len(groups)
+            groups.append([])
+        groups[place].append(claim)
+        for key in keys:
+            if place not in holding.setdefault(key, []):
+                holding[key].append(place)
     _add_nameless([claim for claim in claims if not claim.names], groups)
     return groups
 
@@ -142,7 +150,7 @@ def _same(group: list[Claim], claim: Claim, alone: frozenset[_Place]) -> bool:
     """By address, told apart by the unit where both know one; without an address by UUID, then by index."""
     if group[0].vendor != claim.vendor:
         return False
-    for name in ("address", "uuid", "index"):
+    for name in _NAMES:
         mine = getattr(claim, name)
         known = {getattr(other, name) for other in group} - {None}
         if mine is not None and known:
