@@ -636,3 +636,49 @@ def test_any_end_is_read(form: str) -> None:
         FORMS[form].recognises(text[:end])
         foreign, _ = FORMS[form].parse(cut)
         assert len(foreign.report.claims) <= 2
+
+
+@pytest.mark.parametrize(
+    ("key", "is_known"), [("title", False), ("GPU use (%)", True), ("VRAM Total Memory (B)", True), ("GPU ID", True)]
+)
+def test_any_card_is_no_graphics_card(key: str, is_known: bool) -> None:
+    assert rocm_smi_json.recognises(json.dumps({"card0": {key: "1"}})) == is_known
+
+
+def test_a_value_in_the_midst_of_which_a_text_ends_is_none() -> None:
+    block = "GPU: {0}\n    BUS:\n        BDF: 0000:{0}c:00.0\n    BOARD:\n        PRODUCT_SERIAL: 69231100012{0}\n"
+    block += "    VRAM:\n        SIZE: 196592 MB\n"
+    whole = block.format(0) + "\n" + block.format(1)
+    cut = whole[: whole.rindex("1100012") + 2]
+    assert [one.serial for one in node_of(whole).accelerators] == ["692311000120", "692311000121"]
+    node = node_of(cut)
+    assert [one.serial for one in node.accelerators] == ["692311000120", None]
+    assert [one.reason for one in node.problems if one.subject == "amd:1.serial"] == ["failed"]
+
+
+# --- csv ------------------------------------------------------------------------------------------------------------
+def test_csv_of_amd_s_tools_is_amd_s() -> None:
+    cards = node_of(
+        "device,Device Name,Device ID,VRAM Total Memory (B),Unique ID,PCI Bus\n"
+        "card0,AMD Instinct MI300X,0x74a1,206141652992,0x9f6cf8b1b5c9d7e1,0000:0C:00.0\n"
+        "card1,AMD Instinct MI300X,0x74a1,N/A,0x9f6cf8b1b5c9d7e2,0000:22:00.0\n"
+    )
+    assert [(one.id, one.pci and one.pci.address, one.memory_bytes, one.state) for one in cards.accelerators] == [
+        ("amd:0", "0000:0c:00.0", 206141652992, "ok"),
+        ("amd:1", "0000:22:00.0", None, "unknown"),
+    ]
+    listed = node_of(
+        "$ amd-smi list --csv\ngpu,gpu_bdf,gpu_uuid,kfd_id\n0,0000:0c:00.0,29ff74a1-0000-1000-807b-1fd5fe6a2d7d,28851\n"
+    )
+    (device,) = listed.accelerators
+    assert (device.vendor, device.index, device.uuid) == ("amd", 0, "GPU-297b1fd5fe6a2d7d")
+    assert device.attributes["smi_uuid"] == "29ff74a1-0000-1000-807b-1fd5fe6a2d7d"
+    static = node_of(
+        "gpu,asic_market_name,asic_vendor_id,asic_device_id,bdf,product_serial\n"
+        '0,"AMD Instinct, MI300X",0x1002,0x74a1,0000:0c:00.0,123\n'
+    )
+    (device,) = static.accelerators
+    assert (device.model, device.serial) == ("AMD Instinct, MI300X", "123")
+    assert device.pci is not None
+    assert device.pci.device_id == "74a1"
+    assert device.evidence == ("amd-smi --csv",)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bus_texts import CARDS, DEVINFO, FABRIC, IBSTAT, IBSTATUS, NETDEV, NETDEV_V, RDMA
-from raxl.collect import assemble, inputs, machines, merge_nics
+from raxl.collect import assemble, inputs, machines, merge_nics, nic_contradictions
 from raxl.host.redact import Redactor
 from raxl.intake import documents, forms, ibdev2netdev, ibnetdiscover, ibstat, ibstatus, ibv_devinfo, nicctl, rdma_link
 from raxl.intake.foreign import Foreign
@@ -50,6 +50,49 @@ def nodes(*texts: str, name: str | None = None) -> tuple[Node, ...]:
 
 
 # --- each tool ------------------------------------------------------------------------------------------------------
+def test_a_line_without_a_network_device_names_none() -> None:
+    found = nics("ibdev2netdev", "mlx5_5 port 1 ==>  (Up)\nmlx5_6 port 1 ==> eth0 (Up)\n")
+    assert (found["mlx5_5"].netdev, found["mlx5_5"].kind, found["mlx5_5"].state) == (None, "rdma", "unknown")
+    assert (found["mlx5_6"].netdev, found["mlx5_6"].kind, found["mlx5_6"].state) == ("eth0", "roce", "ok")
+
+
+def test_iwarp_is_no_roce() -> None:
+    text = "hca_id:\tirdma0\n\ttransport:\t\t\tiWARP (1)\n\t\tport:\t1\n\t\t\tlink_layer:\t\tEthernet\n"
+    assert nics("ibv_devinfo", text)["irdma0"].kind == "iwarp"
+    assert nics("ibv_devinfo", text.replace("iWARP (1)", "InfiniBand (0)"))["irdma0"].kind == "roce"
+    assert nics("rdma-link", "link siw0/1 state ACTIVE physical_state LINK_UP netdev eth0\n")["siw0"].kind == "iwarp"
+
+
+FLAGS = """\
+\tdevice_cap_flags:\t\t0x21721c36
+\t\t\t\t\tBAD_PKEY_CNTR
+\t\t\t\t\tUnknown flags: 0x21400000
+\tuc_odp_caps:
+\t\t\t\t\tNO SUPPORT
+\traw packet caps:
+\t\t\t\t\tC-VLAN stripping offload
+\ttag matching not supported
+
+"""
+
+
+def test_flags_without_a_colon_do_not_end_a_device() -> None:
+    """`ibv_devinfo -v`: the ports stand beneath all of the capabilities."""
+    text = DEVINFO.replace("\t\tport:", FLAGS + "\t\tport:")
+    assert text.count("NO SUPPORT") == 2
+    for one in (text, ibv_devinfo.own(text)):
+        assert nics("ibv_devinfo", one) == nics("ibv_devinfo", DEVINFO)
+        assert problems("ibv_devinfo", one) == problems("ibv_devinfo", DEVINFO)
+    flat = "".join(line.lstrip() for line in text.replace("C-VLAN stripping offload\n", "").splitlines(keepends=True))
+    flat = flat.replace("tag matching not supported\n", "")
+    assert nics("ibv_devinfo", flat) == nics("ibv_devinfo", DEVINFO)
+
+
+def test_a_prompt_ends_a_device_in_an_indented_text_too() -> None:
+    text = "".join(f"    {line}\n" for line in [*DEVINFO.splitlines(), "$ cat notes", "state: PORT_DOWN (1)"])
+    assert nics("ibv_devinfo", text) == nics("ibv_devinfo", DEVINFO)
+
+
 @pytest.mark.parametrize("form", ["ibstat", "ibstatus"])
 def test_ibstat_and_ibstatus_say_the_same(form: str) -> None:
     """An active port is ok, one that waits for its subnet manager is degraded; an adapter does as its best port."""
@@ -218,6 +261,49 @@ def test_a_network_device_and_its_rdma_device_are_one_adapter() -> None:
     assert [nic.id for nic in merge_nics.merged([eth, second, placed])] == ["eth0", "eth1", "mlx5_0"]
     nameless = Nic("0000:19:00.0", model="ConnectX-7", pci=here, evidence=("c",))
     assert [(nic.id, nic.model) for nic in merge_nics.merged([nameless, eth])] == [("eth0", "ConnectX-7")]
+
+
+def contradictions(*texts: str) -> list[tuple[str, str]]:
+    (node,) = nodes(*texts, name="one")
+    return [(one.subject, one.message) for one in node.problems if one.reason == "disagreement"]
+
+
+def test_what_two_tools_say_differently_of_an_adapter_is_told() -> None:
+    ports = "Infiniband device 'mlx5_0' port 1 status:\n\tstate:\t\t 1: DOWN\n\trate:\t\t 100 Gb/sec (4X EDR)\n"
+    ports += "\tlink_layer:\t Ethernet\n"
+    adapters = (
+        "CA 'mlx5_0'\n\tNumber of ports: 1\n\tPort 1:\n\t\tState: Active\n\t\tRate: 400\n\t\tLink layer: InfiniBand\n"
+    )
+    assert contradictions(adapters, ports) == [
+        ("mlx5_0.kind", "ibstat says infiniband, ibstatus says roce"),
+        ("mlx5_0.state", "ibstat says ok, ibstatus says down"),
+        ("mlx5_0.speed_bits_per_second", "ibstat says 400 Gb/s, ibstatus says 100 Gb/s"),
+    ]
+    named = "0000:18:00.0 mlx5_0 (MT4129 - NA) fw 28.39.1002 port 1 (DOWN  ) ==> ibp24s0 (Down)\n"
+    assert contradictions(adapters, named) == [("mlx5_0.state", "ibstat says ok, ibdev2netdev says down")]
+    linked = "link mlx5_0/1 state ACTIVE physical_state LINK_UP netdev ibp25s0\n"
+    assert contradictions(linked, named) == [
+        ("mlx5_0.netdev", "ibdev2netdev says ibp24s0, rdma-link says ibp25s0"),
+        ("mlx5_0.state", "ibdev2netdev says down, rdma-link says ok"),
+    ]
+
+
+def test_tools_that_round_a_speed_and_know_no_rdma_do_not_contradict() -> None:
+    here = PciIdentity("0000:19:00.0")
+    one = Nic("mlx5_0", "eth0", "roce", pci=here, state="ok", speed_bits_per_second=56 * G, evidence=("sysfs",))
+    other = Nic("mlx5_0", None, "ethernet", speed_bits_per_second=round(54.5 * G), evidence=("ibstat",))
+    assert list(nic_contradictions.problems([[one, other]])) == []
+    there = Nic("mlx5_0", pci=PciIdentity("0000:1a:00.0"), evidence=("nccl-xml",))
+    (problem,) = nic_contradictions.problems([[one, other, there]])
+    assert problem.subject == "mlx5_0.pci"
+    assert problem.message == "sysfs says 0000:19:00.0, nccl-xml says 0000:1a:00.0"
+
+
+def test_ports_of_two_sources_are_one_by_their_number() -> None:
+    rates = Nic("mlx4_0", kind="roce", ports=(Port(1, None, "ok", 40 * G), Port(2, None, "unknown")), evidence=("a",))
+    names = Nic("mlx4_0", "eth2", "roce", ports=(Port(2, "eth3", "down"), Port(1, "eth2", "ok")), evidence=("b",))
+    (nic,) = merge_nics.merged([rates, names])
+    assert nic.ports == (Port(1, "eth2", "ok", 40 * G), Port(2, "eth3", "down"))
 
 
 # --- identities -----------------------------------------------------------------------------------------------------

@@ -348,3 +348,18 @@ def test_a_list_of_many_functions_takes_no_longer_than_it_is_worth() -> None:
 def test_both_forms_are_recognised_in_one_text() -> None:
     subjects = [question.subject for question, _ in forms.recognise(f"$ lspci -tv\n{DRAWN}\n$ lspci -vvv\n{SWITCHED}")]
     assert subjects == ["lspci", "lspci-tree"]
+
+
+def test_a_list_with_ids_that_ends_inside_a_function_invents_no_model() -> None:
+    line = "0000:{}:00.0 3D controller [0302]: NVIDIA Corporation GH100 [H100 SXM5 80GB] [10de:2330] (rev a1)\n"
+    cut = (line.format("17") + line.format("99"))[:-40]
+    (foreign, problems) = lspci_list.parse(lspci_list.own(cut))
+    assert [
+        (one.address, one.class_id, one.vendor_id, one.name and "H100" in one.name) for one in foreign.functions
+    ] == [
+        ("0000:17:00.0", "030200", "10de", True),
+        ("0000:99:00.0", "030200", None, None),
+    ]
+    assert [(one.subject, one.reason, one.message) for one in problems] == [
+        ("pci_tree", "failed", "lspci's output ends inside 0000:99:00.0")
+    ]

@@ -60,6 +60,125 @@ def links(node: Node) -> list[tuple[str | None, str | None]]:
     return [(link.link_class, link.kind) for link in node.links]
 
 
+# --- two texts ------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("other", "is_told"), [("40000 MiB", True), ("81920 MiB", False)])
+def test_two_sizes_of_one_memory_are_told_unless_one_counts_what_is_reserved(other: str, is_told: bool) -> None:
+    node = read(CSV, TABLE.replace("81559MiB", other.replace(" ", "")))
+    assert node.accelerators[0].memory_bytes == 81559 * MIB
+    first, second = f"nvidia-smi --query-gpu says {81559 * MIB}", f"nvidia-smi says {int(other[:5]) * MIB}"
+    assert told(node, "nvidia:0.memory_bytes") == ([("disagreement", f"{first}, {second}")] if is_told else [])
+
+
+def test_two_devices_of_one_index_are_told() -> None:
+    node = read(f"GPU 0: {NAME} (UUID: {UUIDS[0]})\n", f"index, uuid, pci.bus_id\n0, {UUIDS[1]}, {ADDRESSES[1]}\n")
+    assert [one.index for one in node.accelerators] == [0, 0]
+    messages = {one.message for one in node.problems if one.subject.endswith(".index")}
+    assert messages == {"nvidia:0 has the index 0 too"}
+
+
+def test_two_drivers_of_one_machine_are_told() -> None:
+    node = read(CSV, TABLE.replace("570.133.20", "535.104.05"))
+    assert told(node, "software.nvidia") == [
+        ("disagreement", "nvidia-smi --query-gpu says 570.133.20, nvidia-smi says 535.104.05")
+    ]
+
+
+def test_a_table_in_prose_is_not_nvidia_smi_s() -> None:
+    assert held("| GPU | Name | Bus |\n|---|---|---|\n| 0 | NVIDIA A100 | 0000:07:00.0 |\n") == []
+
+
+@pytest.mark.parametrize("text", [TABLE, "index, name, memory.total [MiB]\n0, NVIDIA L4, 23034 MiB\n"])
+def test_an_output_that_never_shows_a_fabric_was_not_asked_for_it(text: str) -> None:
+    node = read(text)
+    subject = f"{'accelerators' if len(node.accelerators) > 1 else node.accelerators[0].id}.fabric"
+    assert told(node, subject) == [("not-asked", "this output of nvidia-smi does not hold it")]
+
+
+def test_a_whole_query_without_a_fabric_has_none() -> None:
+    lines = QUERY.splitlines(keepends=True)
+    start = [place for place, line in enumerate(lines) if line.strip() == "Fabric"]
+    assert start
+    for place in reversed(start):
+        end = next(n for n in range(place + 1, len(lines)) if len(lines[n]) - len(lines[n].lstrip()) <= 4)
+        del lines[place:end]
+    assert {one[0] for one in told(read("".join(lines)), "accelerators.fabric")} == {"not-applicable"}
+
+
+@pytest.mark.parametrize("text", [TABLE, CSV, LIST, QUERY])
+def test_what_stands_before_every_line_is_taken_off(text: str) -> None:
+    devices = read(text).accelerators
+    for before in ("> ", "> > ", "gpu-07: "):
+        assert read("".join(f"{before}{line}\n".rstrip(" ") for line in text.splitlines())).accelerators == devices
+    assert read(text.replace(" ", "\u00a0")).accelerators == devices
+
+
+def test_utf_16_needs_no_mark() -> None:
+    (recording,) = inputs._from_bytes(CSV.encode("utf-16-le"), "text")
+    assert [one.index for one in assemble.inventory([recording]).nodes[0].accelerators] == [0, 1]
+
+
+def test_more_devices_than_a_machine_has_are_bounded_and_told() -> None:
+    node = read("".join(f"GPU {n}: {NAME} (UUID: {UUIDS[0][:-4]}{n:04x})\n" for n in range(300)))
+    assert len(node.accelerators) == 256
+    assert told(node, "accelerators") == [("failed", "300 are named, more than a machine has: the first 256 are told")]
+
+
+# --- topo -m --------------------------------------------------------------------------------------------------------
+def matrix(word: str, option: str = "-m") -> str:
+    return f"""$ nvidia-smi topo {option}
+\tGPU0\tGPU1\tNIC0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID
+GPU0\t X \t{word}\tPIX\t0-31\t0\t\tN/A
+GPU1\t{word}\t X \tSYS\t32-63\t1\t\tN/A
+NIC0\tPIX\tSYS\t X \t\t\t
+
+Legend:
+
+  X    = Self
+
+NIC Legend:
+
+  NIC0: mlx5_0
+
+"""
+
+
+def classes(node: Node) -> dict[tuple[str, str], str | None]:
+    return {(link.a, link.b): link.link_class for link in node.links}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        matrix("NV18"),
+        matrix("NV18") * 2,
+        matrix("NV18") + matrix("SYS", "-mp"),
+        matrix("SYS", "-mp") + matrix("NV18"),
+        matrix("NV18") + "$ nvidia-smi topo -p2p r\n \tGPU0\tGPU1\n GPU0\tX\tCNS\n GPU1\tCNS\tX\n",
+        "$ nvidia-smi topo -p2p n\n \tGPU0\tGPU1\n GPU0\tX\tNS\n GPU1\tNS\tX\n" + matrix("NV18"),
+        matrix("NV18").partition("Legend")[0] + " \tGPU0\tGPU1\n GPU0\tX\tOK\n GPU1\tOK\tX\n",
+    ],
+)
+def test_each_matrix_of_a_text_is_read_by_itself(text: str) -> None:
+    node = read(text)
+    nic = node.nics[0].id
+    assert classes(node) == {("nvidia:0", "nvidia:1"): "NV18", ("nvidia:0", nic): "PIX", ("nvidia:1", nic): "SYS"}
+    assert [one.numa_node for one in node.accelerators] == [0, 1]
+    assert told(node, "links") == []
+
+
+@pytest.mark.parametrize(("first", "second"), [("NV18", "NV12"), ("PIX", "SYS")])
+def test_two_matrices_that_call_a_pair_differently_are_told(first: str, second: str) -> None:
+    node = read(matrix(first) + matrix(second))
+    assert classes(node)["nvidia:0", "nvidia:1"] == first
+    assert told(node, "links") == [("disagreement", f"one matrix calls GPU0–GPU1 {first}, another {second}")]
+
+
+def test_a_row_that_one_matrix_lacks_is_filled_by_the_other() -> None:
+    short = "".join(line for line in matrix("NV18").splitlines(keepends=True) if not line.startswith("GPU1"))
+    assert told(read(short), "links")
+    assert told(read(short + matrix("NV18")), "links") == []
+
+
 # --- -q -------------------------------------------------------------------------------------------------------------
 def test_a_query_gives_what_the_xml_gives() -> None:
     node = read(QUERY)
@@ -131,6 +250,25 @@ def test_nothing_and_failure_stay_apart(word: str, reason: str, state: str, stat
     assert {device.state for device in node.accelerators} == {state}
     assert [one[0] for one in told(node, "accelerators.memory_bytes")] == [reason]
     assert code(node) == status
+
+
+@pytest.mark.parametrize(
+    ("action", "state"),
+    [("None", "ok"), ("N/A", "ok"), ("Reset", "degraded"), ("Drain and Reset", "degraded"), ("Reboot", "degraded")],
+)
+def test_a_gpu_that_asks_to_be_recovered_is_degraded(action: str, state: str) -> None:
+    row = f"index, memory.total [MiB], gpu_recovery_action\n0, 81559 MiB, {action}\n"
+    assert read(row).accelerators[0].state == state
+    assert "GPU Recovery Action                   : None" in QUERY
+    text = QUERY.replace("GPU Recovery Action                   : None", f"GPU Recovery Action : {action}")
+    assert {one.state for one in read(text).accelerators} == {state}
+
+
+@pytest.mark.parametrize("text", [QUERY, CSV])
+def test_a_gpu_whose_readings_wait_for_a_reset_is_degraded(text: str) -> None:
+    node = read(text.replace("81559 MiB", "[GPU requires reset]"))
+    assert {(one.state, one.memory_bytes) for one in node.accelerators} == {("degraded", None)}
+    assert code(node) == 3
 
 
 def test_memory_of_zero_is_no_unknown() -> None:
@@ -220,6 +358,43 @@ def test_a_list_gives_numbers_names_uuids_and_mig_devices() -> None:
 
 def test_equal_uuids_of_a_redacted_list_are_several_gpus() -> None:
     assert len(read(LIST.replace(UUIDS[1], UUIDS[0])).accelerators) == 2
+
+
+@pytest.mark.parametrize(
+    ("cut", "model", "uuid"),
+    [
+        (f"GPU 1: {NAME} (UUID: G", NAME, None),
+        ("GPU 1: NVIDIA H1", None, None),
+        (f"GPU 1: {NAME} (UUID: {UUIDS[1]}", NAME, UUIDS[1]),
+    ],
+)
+def test_a_list_that_ends_inside_a_gpu_invents_no_name_and_no_uuid(
+    cut: str, model: str | None, uuid: str | None
+) -> None:
+    node = read(f"GPU 0: {NAME} (UUID: {UUIDS[0]})\n{cut}")
+    assert [(one.index, one.model, one.uuid) for one in node.accelerators] == [(0, NAME, UUIDS[0]), (1, model, uuid)]
+    ended = [("failed", "nvidia-smi's output ends inside this device")]
+    assert told(node, "nvidia:1.uuid") == ([] if uuid else ended)
+    assert (told(node, "nvidia:1.model"), code(node)) == (([], 0) if model else (ended, 3))
+
+
+def test_a_mig_uuid_in_which_the_list_ends_is_none() -> None:
+    text = f"GPU 0: {NAME} (UUID: {UUIDS[0]})\n  MIG 1g.10gb     Device  0: (UUID: MIG-12"
+    assert read(text).accelerators[0].partitions == (Partition("mig:0", "1g.10gb"),)
+
+
+def test_links_that_sleep_are_active_and_links_that_cannot_be_read_are_told() -> None:
+    node = read(
+        f"GPU 0: {NAME} (UUID: {UUIDS[0]})\n"
+        "\tNVML: Unable to retrieve NVLink information for link 0: Unknown Error\n"
+        "\t Link 1: 26.562 GB/s\n\t Link 2: <sleep>\n\t Link 3: <inactive>\n\t Link 4: [Unknown Error]\n"
+    )
+    (device,) = node.accelerators
+    assert (device.attributes["nvlink_active"], device.attributes["nvlink_inactive"]) == (2, 1)
+    assert device.attributes["nvlink_bytes_per_second_each"] == 26_562_000_000
+    message = "nvidia-smi says: NVML: Unable to retrieve NVLink information for link 0: Unknown Error"
+    assert told(node, "nvidia:0.attributes.nvlink_0") == [("failed", message)]
+    assert told(node, "nvidia:0.attributes.nvlink_4") == [("failed", "nvidia-smi says: [Unknown Error]")]
 
 
 def test_active_nvlinks_are_counted_and_join_nobody() -> None:
@@ -341,6 +516,109 @@ def test_of_a_table_without_a_header_no_free_text_is_kept() -> None:
     (recording,) = recordings(f"{UUIDS[0]}, 4711, python --token hunter2, 5 MiB\n")
     assert "hunter2" not in str(recording.answers)
     assert "5 MiB" in str(recording.answers)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "index,name,serial\n0,Rack 12,ABC123\n1,Rack 13,ABC124\n",
+        "name, memory, price\nNVIDIA A100 40GB, 40 GB, 2.5\nNVIDIA H100, 80 GB, 4.5\n",
+        "count,name\n3,apples\n",
+        "gpu,uuid,index,serial\n0,29ff74a1-0000-1000-807b-1fd5fe6a2d7d,0,12\n",
+    ],
+)
+def test_a_table_of_someone_else_is_no_table_of_gpus(text: str) -> None:
+    assert held(text) == []
+
+
+def test_a_field_that_nobody_knows_yet_hides_no_table() -> None:
+    text = "index, name, memory.total [MiB], later.field, new_field\n0, NVIDIA L4, 23034 MiB, 7, x\n"
+    assert held(text) == []  # two strangers of five
+    node = read(text.replace(", new_field", ", uuid, serial").replace(", x", f", {UUIDS[0]}, 12"))
+    assert [(one.model, one.uuid, one.serial) for one in node.accelerators] == [("NVIDIA L4", UUIDS[0], "12")]
+
+
+def test_cells_in_quotes_are_the_cells_within() -> None:
+    quoted = "".join(",".join(f'"{cell.strip()}"' for cell in line.split(",")) + "\n" for line in CSV.splitlines())
+    assert read(quoted).accelerators == read(CSV).accelerators
+
+
+def test_a_second_table_tells_of_the_same_gpus_and_of_one_more() -> None:
+    text = f"""$ nvidia-smi --query-gpu=index,name --format=csv
+index, name
+0, {NAME}
+1, {NAME}
+$ nvidia-smi --query-gpu=index,memory.total,pci.bus_id --format=csv
+index, memory.total [MiB], pci.bus_id
+0, 81559 MiB, 00000000:18:00.0
+1, [GPU is lost], 00000000:2A:00.0
+2, 81559 MiB, 00000000:3A:00.0
+"""
+    node = read(text)
+    assert [
+        (one.index, one.model, one.memory_bytes, one.pci and one.pci.address, one.state) for one in node.accelerators
+    ] == [
+        (0, NAME, 81559 * MIB, "0000:18:00.0", "ok"),
+        (1, NAME, None, "0000:2a:00.0", "lost"),
+        (2, None, 81559 * MIB, "0000:3a:00.0", "ok"),
+    ]
+    assert code(node) == 3
+
+
+def test_a_second_table_that_names_no_gpu_goes_by_its_places() -> None:
+    node = read(f"index, name\n0, {NAME}\n1, {NAME}\nmemory.total [MiB]\n81559 MiB\n40000 MiB\n")
+    assert [one.memory_bytes for one in node.accelerators] == [81559 * MIB, 40000 * MIB]
+
+
+@pytest.mark.parametrize(
+    ("last", "memory", "state", "status"), [("[GPU is lost]", None, "lost", 3), ("40000 MiB", 40000 * MIB, "ok", 0)]
+)
+def test_of_rows_asked_time_and_again_the_last_stands_and_what_changed_is_told(
+    last: str, memory: int | None, state: str, status: int
+) -> None:
+    head = "timestamp, index, name, memory.total [MiB]\n"
+    node = read(f"{head}10:00:00, 0, {NAME}, 81559 MiB\n10:00:05, 0, {NAME}, {last}\n")
+    (device,) = node.accelerators
+    assert (device.memory_bytes, device.state, code(node)) == (memory, state, status)
+    assert told(node, "accelerators") == [
+        ("disagreement", f"rows of GPU 0 tell its memory as 81559 MiB, then as {last}")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("column", "whole", "cut", "field"),
+    [
+        ("memory.total [MiB]", "81920 MiB", "819", "memory_bytes"),
+        ("memory.total [MiB]", "81920 MiB", "81920 M", "memory_bytes"),
+        ("memory.total [MiB]", "81920", "819", "memory_bytes"),
+        ("memory.total [MiB]", "81920 MiB", "[Unkn", "memory_bytes"),
+        ("uuid", UUIDS[0], "GPU-1a2", "uuid"),
+        ("serial", "1653123000000", "16531", "serial"),
+        ("name", NAME, NAME[:9], "model"),
+        ("pci.bus_id", ADDRESSES[0], "00000000:1", "pci"),
+    ],
+)
+def test_a_cell_in_which_the_output_ends_is_no_value(column: str, whole: str, cut: str, field: str) -> None:
+    node = read(f"index, compute_cap, {column}\n0, 9.0, {whole}\n1, 9.0, {cut}")
+    second = node.accelerators[1]
+    assert (second.index, getattr(second, field)) == (1, None)
+    assert told(node, f"nvidia:1.{field}") == [("failed", "nvidia-smi's output ends inside this device")]
+    assert code(node) == (3 if field in ("memory_bytes", "model") else 0)
+    complete = read(f"index, compute_cap, {column}\n1, 9.0, {whole}")
+    assert getattr(complete.accelerators[0], field) is not None
+
+
+def test_cells_that_the_last_row_lacks_were_cut_off() -> None:
+    node = read(f"index, name, memory.total [MiB]\n0, {NAME}, 81559 MiB\n1, {NAME}\n")
+    assert [one.memory_bytes for one in node.accelerators] == [81559 * MIB, None]
+    assert [one[0] for one in told(node, "nvidia:1.memory_bytes")] == ["failed"]
+    assert told(node, "accelerators.serial")[0][0] == "not-asked"
+    assert code(node) == 3
+
+
+def test_a_lone_uuid_that_is_cut_is_one_more_gpu() -> None:
+    node = read(f"uuid\n{UUIDS[0]}\nGPU-12")
+    assert {one.uuid for one in node.accelerators} == {UUIDS[0], None}
 
 
 # --- the table ------------------------------------------------------------------------------------------------------

@@ -122,3 +122,10 @@ def test_each_nvswitch_of_a_dgx2_is_counted_once() -> None:
         switches = [one["id"] for one in node["switches"] if one["kind"] == "nvswitch"]
         addresses = [one["pci"]["address"] for one in node["switches"] if one["kind"] == "nvswitch"]
         assert len(set(addresses)) == len(switches) == 12
+
+
+def test_a_file_that_was_not_read_has_no_accelerators_to_deny(tmp_path: Path) -> None:
+    good, bad = given(tmp_path / "good", seeds.log_xml([seeds.gpu_xml(0)])), given(tmp_path / "bad", "hello\n")
+    code, stdout, _ = told("discover", "--from", good, "--from", bad)
+    (line,) = [line for line in stdout.splitlines() if line.startswith("bad")]
+    assert (code, line.split(None, 1)[1]) == (3, "not read")

@@ -89,7 +89,7 @@ def _rdma(device: RdmaDevice, netdevs: list[NetDevice], function: PciFunction | 
     return Nic(
         id=device.name,
         netdev=next(iter(sorted(netdev.name for netdev in netdevs)), None),
-        kind=infiniband.kind({port.link_layer for port in device.ports}, vendor),
+        kind=infiniband.kind({port.link_layer for port in device.ports}, vendor, device.name),
         model=device.model,
         pci=function.identity if function else None,
         numa_node=function.numa_node if function else None,

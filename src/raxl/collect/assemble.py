@@ -6,7 +6,18 @@ from dataclasses import replace
 from typing import Mapping, Sequence, TypeVar
 
 from raxl import __version__
-from raxl.collect import adapters, catalog_files, merge, merge_nics, placement, plugged, ray_view, refusals, unknown
+from raxl.collect import (
+    adapters,
+    catalog_files,
+    merge,
+    merge_nics,
+    nic_contradictions,
+    placement,
+    plugged,
+    ray_view,
+    refusals,
+    unknown,
+)
 from raxl.collect.bus import Bus, bus_of
 from raxl.host.record import Recording
 from raxl.host.replay import ReplayHost
@@ -18,8 +29,8 @@ from raxl.model.codec import INVENTORY
 from raxl.model.facts import Facts, Reading
 from raxl.model.inventory import Inventory
 from raxl.model.nic import Nic
-from raxl.model.node import Cpu, LookedFor, Node, OperatingSystem
-from raxl.model.problem import NOT_ASKED, NOT_PRESENT, NOT_SUPPORTED, Problem
+from raxl.model.node import Cpu, LookedFor, Node, OperatingSystem, Software
+from raxl.model.problem import DISAGREEMENT, FAILED, NOT_ASKED, NOT_PRESENT, NOT_SUPPORTED, Problem
 from raxl.model.report import LinkClaim, Report, Silence
 from raxl.plugins.guest import Guest
 from raxl.sources import cpu, infiniband, kfd, limits, modules, netdev, system
@@ -29,6 +40,9 @@ _PLACES = {"/sys/class/kfd": kfd.FOLDER}
 """Where else accelerators show, and the folder that was listed there."""
 NOBODY = "nothing that raxl read says it"
 """Why a value is not known of which no source says anything."""
+_MOST_ACCELERATORS, _MOST_NICS = 256, 1024
+_DRIVERS = ("nvidia", "cuda")
+_Device = TypeVar("_Device")
 _Record = TypeVar("_Record", Cpu, OperatingSystem)
 
 
@@ -40,12 +54,14 @@ def node(recording: Recording, plugins: Sequence[Guest] = ()) -> Node:
     bus = bus_of(host, foreign, overlay.catalog)
     told = plugged.told(host, bus.functions, plugins)
     report = _together([*told.reports, *(document.report for document in foreign)])
-    devices = merge.merge(report.claims)
+    devices, more = _bounded(merge.merge(report.claims), _MOST_ACCELERATORS, "accelerators")
     place, differences = placement.merged(
         [*(one.placement for one in told.reports), *(one.report.placement for one in foreign)]
     )
     named = [*_nics(host, bus), *(nic for document in foreign for nic in document.nics), *report.nics]
-    nics = adapters.placed(merge_nics.merged([*named, *adapters.on_bus(bus.functions)]), bus.functions)
+    adapters_named = [*named, *adapters.on_bus(bus.functions)]
+    first_nics, more_nics = _bounded(merge_nics.merged(adapters_named), _MOST_NICS, "nics")
+    nics = adapters.placed(first_nics, bus.functions)
     result = _system(host, recording, foreign, bus)
     result = replace(result, looked_for=_looked_for(host, bus, told.families))
     result = _with_devices(result, devices, nics, report, bus)
@@ -62,6 +78,10 @@ def node(recording: Recording, plugins: Sequence[Guest] = ()) -> Node:
             *refusals.problems(recording, bus.answers),
             *report.problems,
             *differences,
+            *more,
+            *more_nics,
+            *_versions(report.software),
+            *nic_contradictions.problems(merge_nics.groups(adapters_named)),
             *result.problems,
             *disagreements,
         ),
@@ -198,6 +218,25 @@ def _stated(
         if len(ends) == 2:
             stated.setdefault(ends, claim)
     return stated
+
+
+def _bounded(devices: Sequence[_Device], most: int, subject: str) -> tuple[Sequence[_Device], list[Problem]]:
+    """The first of them, where they are more than any machine has: every pair of them would be a link."""
+    if len(devices) <= most:
+        return devices, []
+    message = f"{len(devices)} are named, more than a machine has: the first {most} are told"
+    return devices[:most], [Problem(subject, FAILED, message)]
+
+
+def _versions(software: Sequence[Software]) -> list[Problem]:
+    """A driver of which two sources name two versions: texts of two times, or of two machines."""
+    problems = []
+    for driver in _DRIVERS:
+        told = {one.version: one.evidence for one in software if one.name == driver}
+        if len(told) > 1:
+            words = ", ".join(f"{evidence} says {version}" for version, evidence in told.items())
+            problems.append(Problem(f"software.{driver}", DISAGREEMENT, words, tuple(dict.fromkeys(told.values()))))
+    return problems
 
 
 def _notes(recording: Recording, plugins: Sequence[Guest]) -> list[Problem]:

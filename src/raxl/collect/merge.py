@@ -12,7 +12,7 @@ from raxl.model.identity import accelerator_id
 from raxl.model.problem import DISAGREEMENT, NOT_PRESENT, REASONS, Problem
 from raxl.model.report import Claim, Silence
 
-_AMD = ("amd-smi --json", "amd-smi", "rocm-smi --json", "rocm-smi")
+_AMD = ("amd-smi --json", "amd-smi", "amd-smi --csv", "rocm-smi --json", "rocm-smi", "rocm-smi --csv")
 """AMD's tools, the newer one and its untruncated form first."""
 PLACE = ("sysfs", "hwloc-xml", "lspci", "lspci-tree", "nccl-xml", *_AMD)
 """Where a device sits is believed from these first, in this order."""
@@ -42,8 +42,23 @@ DEVICE = (
 _PLACED = frozenset({"address", "host_bridge", "numa_node", "vendor_id", "device_id", "subsystem_id", "link"})
 _MIG = ("mig:", "MIG-")
 """How the ids of MIG devices begin: their number where nobody tells the UUID."""
-_COMPARED = ("index", "uuid", "serial", "numa_node", "memory_numa_node", "device_id", "pci.link.width")
+_COMPARED = (
+    "index",
+    "uuid",
+    "serial",
+    "numa_node",
+    "memory_numa_node",
+    "device_id",
+    "pci.link.width",
+    "memory_bytes",
+)
 """Facts that two sources should not tell differently. A model's name and a link's present speed may differ."""
+
+
+_NAMES = ("address", "uuid", "index")
+"""What tells that two claims mean one device, the strongest first."""
+_RESERVED = 0.1
+"""How much of a memory one source counts and another does not: ECC takes 6.25 % of GDDR, the firmware some more."""
 
 
 class Merged(NamedTuple):
@@ -61,6 +76,7 @@ def merge(claims: Sequence[Claim]) -> list[Merged]:
     groups = _groups(claims)
     devices = sorted((_combined(group) for group in groups), key=_order)
     taken: set[str] = set()
+    numbered: dict[tuple[str, int], str] = {}
     merged = []
     for place, (claim, group) in enumerate(devices):
         name = accelerator_id(claim.vendor, claim.index, claim.address, place)
@@ -69,24 +85,35 @@ def merge(claims: Sequence[Claim]) -> list[Merged]:
         if name in taken:
             name = f"{name}#{place}"
         taken.add(name)
-        merged.append(_publish(name, claim, group))
+        device = _publish(name, claim, group)
+        other = name if claim.index is None else numbered.setdefault((claim.vendor, claim.index), name)
+        if other != name:
+            twice = Problem(f"{name}.index", DISAGREEMENT, f"{other} has the index {claim.index} too")
+            device = device._replace(problems=(*device.problems, twice))
+        merged.append(device)
     return merged
 
 
 def _groups(claims: Iterable[Claim]) -> list[list[Claim]]:
     """Claims of one device together. Two claims of one source mean two devices, unless they are of one address."""
     groups: list[list[Claim]] = []
+    holding: dict[tuple[str, str, Any], list[int]] = {}
     claims = list(claims)
     alone = _alone(claims)
     named = [claim for claim in claims if claim.names]
     for claim in sorted(named, key=lambda claim: claim.address is None):
-        for group in groups:
-            again = any(known.evidence == claim.evidence for known in group)
-            if _same(group, claim, alone) and (claim.address is not None or not again):
-                group.append(claim)
+        keys = [(claim.vendor, name, value) for name in _NAMES if (value := getattr(claim, name)) is not None]
+        for place in sorted({place for key in keys for place in holding.get(key, ())}):
+            again = any(known.evidence == claim.evidence for known in groups[place])
+            if _same(groups[place], claim, alone) and (claim.address is not None or not again):
                 break
         else:
-            groups.append([claim])
+            place = len(groups)
+            groups.append([])
+        groups[place].append(claim)
+        for key in keys:
+            if place not in holding.setdefault(key, []):
+                holding[key].append(place)
     _add_nameless([claim for claim in claims if not claim.names], groups)
     return groups
 
@@ -96,9 +123,8 @@ def _add_nameless(claims: Sequence[Claim], groups: list[list[Claim]]) -> None:
     sources = dict.fromkeys((claim.vendor, claim.evidence) for claim in claims)
     for vendor, evidence in sources:
         mine = [claim for claim in claims if (claim.vendor, claim.evidence) == (vendor, evidence)]
-        others = sorted(
-            (group for group in groups if group[0].vendor == vendor), key=lambda g: _order((_combined(g)[0], g))
-        )
+        free = [g for g in groups if g[0].vendor == vendor and evidence not in {one.evidence for one in g}]
+        others = sorted(free, key=lambda group: _order((_combined(group)[0], group)))
         if len(mine) == len(others):
             for group, claim in zip(others, mine):
                 group.append(claim)
@@ -124,7 +150,7 @@ def _same(group: list[Claim], claim: Claim, alone: frozenset[_Place]) -> bool:
     """By address, told apart by the unit where both know one; without an address by UUID, then by index."""
     if group[0].vendor != claim.vendor:
         return False
-    for name in ("address", "uuid", "index"):
+    for name in _NAMES:
         mine = getattr(claim, name)
         known = {getattr(other, name) for other in group} - {None}
         if mine is not None and known:
@@ -253,9 +279,13 @@ def _silences(group: list[Claim]) -> dict[str, Silence]:
 def _contradictions(name: str, group: list[Claim]) -> Iterable[Problem]:
     for field in _COMPARED:
         told = dict.fromkeys((one.evidence, said) for one in group if (said := _said(one, field)) is not None)
-        if len({said for _, said in told}) > 1:
+        if _differ(field, {said for _, said in told}):
             words = ", ".join(f"{evidence} says {said}" for evidence, said in told)
             yield Problem(f"{name}.{field}", DISAGREEMENT, words, tuple(dict.fromkeys(source for source, _ in told)))
+
+
+def _differ(field: str, words: set[Any]) -> bool:
+    return len(words) > 1 and (field != "memory_bytes" or max(words) - min(words) > max(words) * _RESERVED)
 
 
 def _said(claim: Claim, field: str) -> Any:

@@ -27,8 +27,10 @@ def recognises(text: str) -> bool:
 
 
 def own(text: str) -> str:
-    """The lines of amd-smi, without processes."""
+    """The lines of amd-smi, without processes, and without a value in the midst of which the text ends."""
     lines = lines_of(plain(text))
+    if lines and lines[-1].strip() and amd_smi_blocks.cut(amd_smi_blocks.read(lines)[1]):
+        lines.pop()
     kept = {*amd_smi_blocks.keep(lines), *amd_smi_tables.keep(lines)}
     return "".join(f"{line}\n" for line in lines if line in kept)
 

@@ -14,6 +14,8 @@ TEXTS: dict[str, str] = {
     "rocm-smi --json": "raxl.intake.rocm_smi_json",
     "amd-smi": "raxl.intake.amd_smi_text",
     "rocm-smi": "raxl.intake.rocm_smi_text",
+    "amd-smi --csv": "raxl.intake.amd_smi_csv",
+    "rocm-smi --csv": "raxl.intake.rocm_smi_csv",
     "nvidia-smi -q": "raxl.intake.nvidia_smi_query",
     "nvidia-smi --query-gpu": "raxl.intake.nvidia_smi_csv",
     "nvidia-smi -L": "raxl.intake.nvidia_smi_list",

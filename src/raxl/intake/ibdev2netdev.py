@@ -19,11 +19,12 @@ from raxl.sources.infiniband import RdmaPort
 
 FORM = "ibdev2netdev"
 _LINE = re.compile(
-    r"(.{1,400}?)\bport\s{1,8}(\d{1,5})\s{1,8}(?:\(([^()]{0,40})\)\s{1,8})?==>\s{1,8}(\S{1,64})(?:\s{1,8}\((.*)\))?"
+    r"(.{1,400}?)\bport\s{1,8}(\d{1,5})\s{1,8}(?:\(([^()]{0,40})\)\s{1,8})?==>(?:\s{1,8}([^\s(]\S{0,63}))?(?:\s{1,8}\((.*)\))?"
 )
 _TYPE = re.compile(r"\((MT\d{1,6}) - ", re.IGNORECASE)
 _IPOIB = re.compile(r"ib")
-_LAYERS = {True: "InfiniBand", False: "Ethernet"}
+_LAYERS = {True: "InfiniBand", False: "Ethernet", None: None}
+"""By whether the network device is IP over InfiniBand; None where the line names none."""
 
 
 class _Row(NamedTuple):
@@ -68,15 +69,17 @@ def _row(line: str) -> _Row | None:
     if found is None or not names:
         return None
     model = _TYPE.search(found[1])
-    netdev, is_ipoib = found[4], bool(_IPOIB.match(found[4]))
+    netdev, is_ipoib = found[4], bool(_IPOIB.match(found[4])) if found[4] else None
     port = RdmaPort(int(found[2]), _state(found[3], found[5], is_ipoib), None, _LAYERS[is_ipoib], netdev)
     return _Row(address, names[0], model[1].upper() if model else None, port)
 
 
-def _state(port: str | None, netdev: str | None, is_ipoib: bool) -> str:
+def _state(port: str | None, netdev: str | None, is_ipoib: bool | None) -> str:
     """The port's own state where `-v` gives it; else the network device's, unless that is IP over InfiniBand: it may
     be unused while the port is active."""
     if port is not None:
         return infiniband.state_of(port, None)
+    if is_ipoib is None:
+        return "unknown"  # the word is about a network device that the line does not name
     words = (netdev or "").strip().lower()
     return {"up": "ok", "down": "unknown" if is_ipoib else "down"}.get(words, "unknown")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from raxl.intake import rdma_blocks
 from raxl.intake.foreign import Foreign
@@ -46,7 +47,8 @@ def _nic(block: Block) -> Nic:
     ports = [_port(number, fields) for number, fields in sorted(block.ports.items())]
     vendor = _VENDORS.get(block.fields.get("vendor_id", "").lower())
     part = whole(block.fields.get("vendor_part_id"), MOST_PLACES)
-    return rdma_blocks.nic(FORM, block.name, ports, f"MT{part}" if vendor == "15b3" and part else None, vendor)
+    nic = rdma_blocks.nic(FORM, block.name, ports, f"MT{part}" if vendor == "15b3" and part else None, vendor)
+    return replace(nic, kind="iwarp") if "iwarp" in block.fields.get("transport", "").lower() else nic
 
 
 def _port(number: int, fields: dict[str, str]) -> RdmaPort:

@@ -5,6 +5,7 @@ Without `-v` it says no way up. With it, bridges name the bus below them, so tha
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -15,6 +16,9 @@ from raxl.intake.text_lines import joined, lines
 from raxl.model.component import PciFunction
 from raxl.model.problem import DISAGREEMENT, FAILED, NOT_PERMITTED, Problem
 from raxl.sources import pci
+
+_IDS = re.compile(r"\[[0-9a-f]{4}:[0-9a-f]{4}\]", re.IGNORECASE)
+_CLASS = re.compile(r"^(.{1,200}?\[[0-9a-f]{4}\]:).*", re.IGNORECASE)
 
 
 def recognises(text: str) -> bool:
@@ -29,10 +33,29 @@ def own(text: str) -> str:
 
 def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:
     """The functions that the list names, with the way up as far as it tells."""
-    records, doubles = _distinct([found for header, details in _groups(text) if (found := record(header, details))])
+    groups = list(_groups(text))
+    cut = _is_cut([header for header, _ in groups])
+    if cut:
+        groups[-1] = (_CLASS.sub(r"\1", groups[-1][0]), groups[-1][1])
+    records, doubles = _distinct([found for header, details in groups if (found := record(header, details))])
     placed = lspci_chains.placed(records)
     functions = tuple(pci.with_ceiling(function, placed) for function in _with_owners(placed, records))
-    return Foreign(FORM, functions=functions), (*doubles, *_lost(functions), *_denied(records))
+    return Foreign(FORM, functions=functions), (
+        *doubles,
+        *_lost(functions),
+        *_denied(records),
+        *_ended(groups[-1][0] if cut else None),
+    )
+
+
+def _is_cut(headers: Sequence[str]) -> bool:
+    """Whether a list with ids (`-nn`) ends before the last function's."""
+    return len(headers) > 1 and all(map(_IDS.search, headers[:-1])) and not _IDS.search(headers[-1])
+
+
+def _ended(header: str | None) -> Iterator[Problem]:
+    if header is not None:
+        yield Problem("pci_tree", FAILED, f"lspci's output ends inside {header.split()[0]}", (FORM,))
 
 
 def _groups(text: str) -> Iterator[tuple[str, list[str]]]:

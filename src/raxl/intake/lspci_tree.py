@@ -23,6 +23,8 @@ _FUNCTION = re.compile(r"-*([0-9a-f]{2}\.[0-7])", re.IGNORECASE)
 _BRIDGE = re.compile(r"-\[([0-9a-f]{2})(?:-[0-9a-f]{2})?\]-?", re.IGNORECASE)
 _BRANCH = re.compile(r"-*([+\\])(?=-)")
 _LINE = re.compile(r"[ |>]*(?:[+\\]-|-\+?-?\[|-\[).*", re.IGNORECASE)
+_DEEPEST = 64
+"""Bridges above a function: more than stand one below the other in any machine."""
 _SLACK = 2
 """Columns by which a copied line may have slipped: branches stand further apart."""
 
@@ -75,6 +77,9 @@ class _Drawing:
                 if bridge is None:
                     self._end(address, bus, line[found.end() :])
                     return
+                if len(bus.chain) >= _DEEPEST:
+                    self.lost += 1
+                    return
                 self._add(_function(address, bus, pci_classes.BRIDGE, None))
                 bus = _Bus(bus.domain, bridge[1].lower(), bus.host_bridge, (*bus.chain, address))
                 place = bridge.end()
@@ -107,7 +112,9 @@ def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:
         drawing.read(line)
     problems = []
     if drawing.lost:
-        message = f"{drawing.lost} lines of the tree hang below no bus: the blanks that place them are lost"
+        message = (
+            f"{drawing.lost} lines of the tree hang below no bus, or too deep: the blanks that place them are lost"
+        )
         problems.append(Problem("pci_tree", FAILED, message, (FORM,)))
     functions = tuple(function for _, function in sorted(drawing.functions.items()))
     return Foreign(FORM, functions=functions), tuple(problems)

@@ -14,6 +14,7 @@ from raxl.sources.nvidia_smi_device import claim
 
 FORM = "nvidia-smi -L"
 _MIG = re.compile(r"\s*MIG\s+(\S{1,40})\s+Device\s*([0-9]{1,5})\s*:\s*\(\s*UUID\s*:\s*([^()\s]{0,100})\s*\)?")
+_MIG_UUID = re.compile(r"MIG-(?:GPU-)?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\S*", re.IGNORECASE)
 _ELSEWHERE = re.compile(r"nvlink|c2c", re.IGNORECASE)
 
 
@@ -35,7 +36,7 @@ def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:
     """The GPUs with names, UUIDs and MIG devices. A GPU that is listed twice is listed once."""
     claims: dict[tuple[int | None, str | None], Claim] = {}
     for group in _listed(text):
-        made = claim(FORM, group.words, index=group.number, partitions=tuple(_partitions(group)))
+        made = claim(FORM, group.words, index=group.number, partitions=tuple(_partitions(group)), is_cut_at=group.cut)
         known = claims.setdefault((group.number, group.uuid), made)
         if len(made.partitions) > len(known.partitions):
             claims[group.number, group.uuid] = made
@@ -52,4 +53,5 @@ def _listed(text: str) -> Iterator[Group]:
 def _partitions(group: Group) -> Iterator[Partition]:
     devices = sorted((found for line in group.beneath if (found := _MIG.fullmatch(line))), key=lambda one: int(one[2]))
     for found in devices:
-        yield Partition(found[3] or f"mig:{int(found[2])}", found[1])
+        is_whole = found[0].endswith(")") or _MIG_UUID.fullmatch(found[3])
+        yield Partition(found[3] if found[3] and is_whole else f"mig:{int(found[2])}", found[1])

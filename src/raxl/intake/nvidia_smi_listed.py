@@ -10,6 +10,8 @@ from raxl.sources import nvidia_smi_values as values
 from raxl.sources.numbers import MOST_PLACES, whole
 
 _GPU = re.compile(r"\s*GPU\s*([0-9]{1,5})\s*:\s*(.{0,200}?)\s*\(\s*UUID\s*:\s*([^()\s][^()]{0,99}?)?\s*\)?")
+_CUT = re.compile(r"\s*GPU\s*([0-9]{1,5})\s*:\s*(\S.{0,200})")
+_UUID = re.compile(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _COMMAND = re.compile(r"(^|[\s/])nvidia-smi(\.exe)?(\s|$)")
 _LINK = re.compile(r"\s*(C2C\s+)?Link\s*([0-9]{1,5})\s*[:,]\s*(.*)", re.IGNORECASE)
 
@@ -30,6 +32,8 @@ class Group(NamedTuple):
     uuid: str | None
     line: str
     beneath: tuple[str, ...]
+    cut: tuple[str, ...] = ()
+    """The words in or before which the text ends: `model`, `uuid`."""
 
     @property
     def words(self) -> dict[str, str]:
@@ -51,8 +55,12 @@ def link_of(line: str) -> Link | None:
 def groups(text: str) -> list[Group]:
     """Every GPU's line with what stands beneath it, in the text's order."""
     found: list[tuple[re.Match[str] | None, list[str]]] = []
-    for line in values.lines(text):
+    lines = values.lines(text)
+    last = max((place for place, line in enumerate(lines) if line), default=0)
+    for place, line in enumerate(lines):
         gpu = _GPU.fullmatch(line)
+        if place == last and not gpu and found and found[-1][0]:
+            gpu = _CUT.fullmatch(line)
         if gpu:
             found.append((gpu, []))
         elif _COMMAND.search(line):  # a prompt: what follows is another output
@@ -65,12 +73,14 @@ def groups(text: str) -> list[Group]:
 
 
 def told(text: str, is_own: Callable[[Link], bool], message: re.Pattern[str]) -> Iterator[Group]:
-    """The GPUs of which links are told that are `is_own`, or in their place a message; each with those lines alone."""
+    """The GPUs of which links are told that are `is_own`, or a message beside them or in their place; each with those
+    lines alone."""
     for group in groups(text):
         lines = [(line, link_of(line)) for line in group.beneath]
-        silent = group.number is not None and not any(link for _, link in lines)
+        told_of = [link for _, link in lines if link]
+        heard = group.number is not None and (not told_of or any(map(is_own, told_of)))
         beneath = tuple(
-            line for line, link in lines if (is_own(link) if link else silent and bool(message.fullmatch(line)))
+            line for line, link in lines if (is_own(link) if link else heard and bool(message.fullmatch(line)))
         )
         if beneath:
             yield group._replace(beneath=beneath)
@@ -79,4 +89,9 @@ def told(text: str, is_own: Callable[[Link], bool], message: re.Pattern[str]) ->
 def _group(gpu: re.Match[str] | None, beneath: list[str]) -> Group:
     if gpu is None:
         return Group(None, None, None, "", tuple(beneath))
-    return Group(whole(gpu[1], MOST_PLACES), gpu[2] or "", gpu[3] or "", gpu[0], tuple(beneath))
+    number, line = whole(gpu[1], MOST_PLACES), gpu[0]
+    if gpu.re is _CUT:
+        return Group(number, None, None, line, tuple(beneath), ("model", "uuid"))
+    if not line.endswith(")") and not _UUID.fullmatch(gpu[3] or ""):
+        return Group(number, gpu[2] or "", None, line, tuple(beneath), ("uuid",))
+    return Group(number, gpu[2] or "", gpu[3] or "", line, tuple(beneath))

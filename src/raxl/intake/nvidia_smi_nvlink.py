@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from raxl.intake.foreign import Foreign
-from raxl.intake.nvidia_smi_listed import Group, Link, told
+from raxl.intake.nvidia_smi_listed import Group, Link, link_of, told
 from raxl.model.problem import FAILED, NOT_SUPPORTED, Problem
 from raxl.model.report import Claim, LinkClaim, Report, Silence
+from raxl.sources import nvidia_smi_values as values
 from raxl.sources.nvidia_smi_device import READINGS, distinct_gpus, seen
 
 FORM = "nvidia-smi nvlink -s"
@@ -21,6 +22,9 @@ _MESSAGE = re.compile(r".*\bnv-?link\b.*", re.IGNORECASE)
 _NONE = re.compile(r"links are inactive|not have or support|no nvlink", re.IGNORECASE)
 _REFUSED = re.compile(r"not supported|unsupported", re.IGNORECASE)
 _RATE = re.compile(r"([0-9]{1,5}(?:\.[0-9]{1,6})?) ?GB/s", re.IGNORECASE)
+_ASLEEP = re.compile(r"<?sleep(ing)?>?", re.IGNORECASE)
+"""A link that saves power while nothing is sent: it is there, and wakes by itself."""
+_FAILED_LINK = re.compile(r".{0,200}\blink ([0-9]{1,5})\s*:?\s*(.{0,200})", re.IGNORECASE)
 _DOWN = re.compile(r"<?(inactive|disabled|off)>?", re.IGNORECASE)
 _MOST_PAIRED = 64
 """More GPUs than any machine has; more than these are no machine's."""
@@ -54,7 +58,24 @@ def _told(text: str) -> Iterator[Group]:
 
 
 def _is_nvlink(link: Link) -> bool:
-    return not link.is_c2c and bool(_RATE.fullmatch(link.word) or _DOWN.fullmatch(link.word))
+    return not link.is_c2c and any(
+        (_RATE.fullmatch(link.word), _DOWN.fullmatch(link.word), _ASLEEP.fullmatch(link.word), _is_failure(link.word))
+    )
+
+
+def _is_failure(word: str) -> bool:
+    return values.is_failure(word) or values.is_failure(word.strip("<>"))
+
+
+def _failed(group: Group) -> Iterator[tuple[int, str]]:
+    """The links that could not be read, with the tool's words: in a link's place, or in a line of its own."""
+    for link in group.links:
+        if _is_failure(link.word):
+            yield link.number, link.word[:200]
+    for line in group.beneath:
+        found = None if link_of(line) else _FAILED_LINK.fullmatch(line.strip())
+        if found:
+            yield int(found[1]), line.strip()[:200]
 
 
 def _claim(group: Group) -> Claim:
@@ -62,9 +83,14 @@ def _claim(group: Group) -> Claim:
     silent: dict[str, Silence] = {}
     links = {link.number: link for link in group.links}
     if links:
-        active = [link for link in links.values() if _RATE.fullmatch(link.word)]
-        attributes = {"nvlink_active": len(active), "nvlink_inactive": len(links) - len(active)}
-        rates = {rate(link) for link in active}
+        failed = dict(_failed(group))
+        running = [link for link in links.values() if _RATE.fullmatch(link.word)]
+        active = [*running, *(link for link in links.values() if _ASLEEP.fullmatch(link.word))]
+        down = [link for link in links.values() if _DOWN.fullmatch(link.word)]
+        attributes = {"nvlink_active": len(active), "nvlink_inactive": len(down)}
+        for number, words in failed.items():
+            silent[f"{READINGS}nvlink_{number}"] = Silence(FAILED, f"nvidia-smi says: {words}", FORM)
+        rates = {rate(link) for link in running}
         if len(rates) == 1:
             attributes["nvlink_bytes_per_second_each"] = rates.pop()
     else:

@@ -21,6 +21,9 @@ HEADINGS = {
 """By tool, the line that a device begins with; ibstatus names the port in it."""
 _PORTS = {"ibstat": re.compile(r"\s*Port (\d{1,5}):$"), "ibv_devinfo": re.compile(r"\s*port:\s*(\d{1,5})$")}
 _FIELD = re.compile(r"\s*([A-Za-z][\w /.-]{0,40}?)(?:\[ *\d{1,6}\])?:(?:\s+(.*))?$")
+_FLAG = re.compile(r"[A-Z][A-Z0-9]*(?:[_ ][A-Z0-9]{1,40}){1,8}$")
+"""What `ibv_devinfo -v` writes beneath its capabilities, in a text that lost its indentation."""
+_PROMPT = re.compile(r"\s*(?:[^\s:]\S{0,100}[@:].{0,100})?[$#](?: |$)")
 _MASKED = ("", "...", "N/A", "unknown")
 
 
@@ -66,14 +69,27 @@ def _lines(text: str, tool: str) -> Iterator[tuple[str | None, int | None, str |
 
 
 def _belonging(text: str, tool: str) -> Iterator[tuple[str, re.Match[str] | None]]:
-    """Each line of the tool, and its match where it is a heading. Another tool's heading, or what is no field, ends."""
-    inside = False
+    """Each line of the tool, and its match where it is a heading.
+
+    A device ends at another tool's heading, at a prompt, and at what is neither a field nor deeper than its heading:
+    `ibv_devinfo -v` writes flags beneath a field, one a line and without a colon.
+    """
+    inside, depth = False, 0
     for line in lines(text):
         heading = HEADINGS[tool].match(line)
-        other = any(pattern.match(line) for name, pattern in HEADINGS.items() if name != tool)
-        inside = heading is not None or (inside and not other and (not line.strip() or bool(_FIELD.match(line))))
-        if inside and line.strip():
+        if heading is not None:
+            inside, depth = True, _depth(line)
             yield line, heading
+        elif inside and line.strip():
+            other = any(pattern.match(line) for name, pattern in HEADINGS.items() if name != tool)
+            field = _FIELD.match(line)
+            inside = not other and not _PROMPT.match(line) and bool(field or _depth(line) > depth or _FLAG.match(line))
+            if inside and field:
+                yield line, None
+
+
+def _depth(line: str) -> int:
+    return len(line.expandtabs()) - len(line.expandtabs().lstrip())
 
 
 def nic(tool: str, name: str, ports: Sequence[infiniband.RdmaPort], model: str | None, vendor: str | None) -> Nic:
@@ -81,7 +97,7 @@ def nic(tool: str, name: str, ports: Sequence[infiniband.RdmaPort], model: str |
     return Nic(
         id=name,
         netdev=next((port.netdev for port in ports if port.netdev), None),
-        kind=infiniband.kind({port.link_layer for port in ports}, vendor),
+        kind=infiniband.kind({port.link_layer for port in ports}, vendor, name),
         model=model,
         state=best_state([port.state for port in ports]),
         speed_bits_per_second=max((port.speed_bits_per_second or 0 for port in ports), default=0) or None,

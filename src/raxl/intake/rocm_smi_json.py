@@ -16,16 +16,23 @@ from raxl.sources import json_text
 
 FORM = "rocm-smi --json"
 _CARD = re.compile(r"card([0-9]{1,5})")
+_TELLING = re.compile(
+    r"\b(?:gpu|vram|gtt|guid|gfx|xgmi|ras|[smfd]clk|soc)|unique id|device (?:id|name)|temperature|pci|clock|voltage"
+    r"|power|fan |firmware|card (?:series|model|vendor|sku)|partition|vbios|serial number|numa|performance level"
+)
+"""What one key at least says of any card."""
 _PAIR = re.compile(r"\(topology\) (link type|bandwidth) between drm devices ([0-9]{1,5}) and ([0-9]{1,5})")
 
 
 def recognises(text: str) -> bool:
-    """Whether a document has a card, or the machine's part with a topology or the driver's version."""
+    """Whether a document has a card with a key of rocm-smi's, or a machine's topology or driver."""
     if not re.search(r'"(card[0-9]|system)', text):
         return False
     for document in json_text.documents(plain(text)):
         for name, keys in _parts(document.value):
-            if _CARD.fullmatch(name) or any(one == "driver version" or one.startswith("(topology)") for one in keys):
+            if (_CARD.fullmatch(name) and any(map(_TELLING.search, keys))) or any(
+                one == "driver version" or one.startswith("(topology)") for one in keys
+            ):
                 return True
     return False
 

@@ -29,7 +29,7 @@ class Nic:
     """The RDMA device (`mlx5_0`), else the network device."""
     netdev: str | None = None
     kind: str | None = None
-    """infiniband | roce | efa | omni-path | ethernet | rdma (an RDMA device whose link layer is not known)"""
+    """infiniband | roce | iwarp | efa | omni-path | ethernet | rdma (an RDMA device whose link layer is not known)"""
     role: str | None = None
     """compute | storage | management"""
     model: str | None = None

@@ -14,6 +14,7 @@ _STATE_STYLES: dict[str, Style] = {"ok": "", "lost": "fail", "degraded": "warn",
 _NIC_KINDS = {
     "infiniband": "IB",
     "roce": "RoCE",
+    "iwarp": "iWARP",
     "efa": "EFA",
     "omni-path": "Omni-Path",
     "ethernet": "Ethernet",

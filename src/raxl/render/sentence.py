@@ -44,7 +44,7 @@ def _searched(node: Node) -> str:
 def _refused(node: Node) -> Problem | None:
     """Why the PCI tree, or a part of it, could not be read or does not say what it holds."""
     reasons = (*UNREAD, NOT_ASKED)
-    return next((one for one in node.problems if one.subject == "pci_tree" and one.reason in reasons), None)
+    return next((one for one in node.problems if one.subject in ("node", "pci_tree") and one.reason in reasons), None)
 
 
 def devices_known(node: Node, gaps: Sequence[Gap], unasked: Gap | None) -> str:

@@ -7,6 +7,7 @@ from dataclasses import fields
 
 from raxl.model.inventory import Inventory
 from raxl.model.node import Node
+from raxl.model.problem import UNREAD
 from raxl.render.columns import Column, Row, lay_out
 from raxl.render.device_rows import (
     ACCELERATOR_COLUMNS,
@@ -65,7 +66,8 @@ def _table(
     lines = [titles]
     for node, of_node in zip(nodes, rows, strict=True):
         name: Line = [(page.spell(node.name), "bold")]
-        lines.append(page.cut(name if of_node else [*name, (f"  {none}", "dim")]))
+        word = "not read" if any(one.subject == "node" and one.reason in UNREAD for one in node.problems) else none
+        lines.append(page.cut(name if of_node else [*name, (f"  {word}", "dim")]))
         lines += laid[: len(of_node)]
         laid = laid[len(of_node) :]
     return lines

@@ -15,6 +15,8 @@ from raxl.sources.numbers import MOST_PLACES, whole
 FOLDER = "/sys/class/infiniband"
 _FILES = ("fw_ver", "hca_type", "board_id")
 _PORT_FILES = ("state", "phys_state", "rate", "link_layer")
+_IWARP = re.compile(r"(?:siw|cxgb[34]_|iw_cxgb|i40iw)")
+"""How the devices of siw, Chelsio's and Intel's X722 drivers are named; irdma's speak either."""
 _EFA_VENDOR, _OMNI_PATH_VENDOR = "1d0f", "434e"
 
 
@@ -117,11 +119,14 @@ def speed_of_rate(rate: str | None) -> int | None:
     return round(float(found[1]) * 10**9) or None if found else None
 
 
-def kind(link_layers: set[str | None], vendor: str | None) -> str:
+def kind(link_layers: set[str | None], vendor: str | None, name: str = "") -> str:
     """The kind of an RDMA device by its ports' link layer; `rdma` where the kernel does not say.
 
-    EFA answers "unspecified", which sysfs prints as Unknown.
+    EFA answers "unspecified", which sysfs prints as Unknown. A link layer of Ethernet is iWARP's too: its own drivers
+    show in their devices' names.
     """
+    if _IWARP.match(name):
+        return "iwarp"
     if vendor == _EFA_VENDOR:
         return "efa"
     if "InfiniBand" in link_layers:

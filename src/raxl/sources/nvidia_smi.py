@@ -14,6 +14,8 @@ from raxl.sources import nvidia_names, nvidia_smi_topo, nvidia_smi_xml
 from raxl.sources.nvidia_smi_device import claim, software
 
 QUERY, MATRIX = " ".join(nvidia_smi_xml.COMMAND), " ".join(nvidia_smi_topo.COMMAND)
+_MOST_TOLD = 8
+"""How many contradictions of one kind are told by themselves."""
 _UNLISTED = Silence(FAILED, "nvidia-smi does not list this device", QUERY)
 
 
@@ -112,7 +114,7 @@ def _from_matrix(matrix: nvidia_smi_topo.Matrix, places: Sequence[str]) -> list[
 
 def _matrix_links(matrix: nvidia_smi_topo.Matrix) -> tuple[list[LinkClaim], list[Problem]]:
     links: dict[frozenset[str], LinkClaim] = {}
-    problems = []
+    problems = [Problem("links", DISAGREEMENT, words, (MATRIX,)) for words in _few(matrix.differences)]
     for (a, b), value in matrix.cells.items():
         if a == b or value in ("X", "N/A") or not (a in matrix.gpus or b in matrix.gpus):
             continue
@@ -130,6 +132,11 @@ def _matrix_links(matrix: nvidia_smi_topo.Matrix) -> tuple[list[LinkClaim], list
             message = f"the matrix calls {a}–{b} {known.link_class} in one row and {claim.link_class} in the other"
             problems.append(Problem("links", DISAGREEMENT, message, (MATRIX,)))
     return list(links.values()), problems
+
+
+def _few(messages: Sequence[str]) -> Sequence[str]:
+    more = len(messages) - _MOST_TOLD
+    return (*messages[:_MOST_TOLD], f"and {more} pairs more have two classes") if more > 0 else messages
 
 
 def _matrix_name(name: str, matrix: nvidia_smi_topo.Matrix) -> str:

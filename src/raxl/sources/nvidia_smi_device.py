@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import Iterable, Mapping, Union
+from typing import Collection, Iterable, Mapping, Union
 
 from raxl.model.accelerator import Partition, RayView
 from raxl.model.component import PciLink
@@ -39,6 +39,8 @@ _TOLD = ("mig_mode", "virtualization_mode", "vbios", "addressing_mode", "compute
 """Words that are published as they are."""
 _ELSEWHERE = ("address", "device_id", "subsystem_id", "link_width", "link_most_generation", "link_most_width")
 """Words that the bus says too: that they failed here as well is no news."""
+_WHOLE = ("nvidia-smi -q -x", "nvidia-smi -q")
+"""Outputs that tell of a fabric wherever the driver knows one."""
 _CUT = re.compile(r"\.\.\.$|…$")
 NOT_HELD = Silence(NOT_ASKED, "this output of nvidia-smi does not hold it")
 
@@ -52,17 +54,18 @@ def claim(
     attributes: Attributes | None = None,
     failed: Mapping[str, str] | None = None,
     is_cut: bool = False,
+    is_cut_at: Collection[str] = (),
 ) -> Claim:
     """What the words say of one device.
 
     `failed` names readings that are published nowhere and failed, with the tool's words. `is_cut`: the text ends
-    inside this device.
+    inside this device; `is_cut_at`: the words that it would have told there, where the others were not asked.
     """
     said = {name: word for name, raw in words.items() if (word := values.says(raw)) is not None}
     name = said.get("model")
     is_whole = name is not None and not _CUT.search(name)
     fabric = nvidia_names.fabric(said.get("fabric_state"), said.get("fabric_cluster"), said.get("fabric_clique"))
-    silent = {**_unsaid(form, words, is_cut), **_failures(form, words, failed or {})}
+    silent = {**_unsaid(form, words, is_cut, is_cut_at), **_failures(form, words, failed or {})}
     if name is not None and not is_whole:
         silent["ray.type"] = Silence(NOT_ASKED, f"the table cuts the name “{name}” off")
     memory = values.mebibytes(said.get("memory"))
@@ -132,25 +135,29 @@ def distinct(words: Iterable[str | None]) -> str | None:
 
 
 def _state(words: Words, silent: Mapping[str, Silence]) -> str | None:
-    """`ok` where the memory of the device was read and no reading of its own failed."""
-    if any(
-        "lost" in word.lower() or "fallen off" in word.lower() for word in words.values() if values.is_failure(word)
-    ):
+    """`lost` or `degraded` where the tool says so; `ok` where the memory was read and no reading of its own failed."""
+    failures = [word.lower() for word in words.values() if values.is_failure(word)]
+    if any("lost" in word or "fallen off" in word for word in failures):
         return "lost"
+    action = words.get("recovery_action", "").strip()
+    if any("requires reset" in word for word in failures) or (values.says(action) and action.lower() != "none"):
+        return "degraded"
     return None if "state" in silent else "ok"
 
 
-def _unsaid(form: str, words: Words, is_cut: bool) -> dict[str, Silence]:
+def _unsaid(form: str, words: Words, is_cut: bool, is_cut_at: Collection[str]) -> dict[str, Silence]:
     """Why a field has no value where no reading of it failed."""
-    missing = Silence(FAILED, "nvidia-smi's output ends inside this device", form) if is_cut else NOT_HELD
+    ended = Silence(FAILED, "nvidia-smi's output ends inside this device", form)
     nothing = Silence(NOT_SUPPORTED, "nvidia-smi does not say", form)
-    silent = {field: missing if word not in words else nothing for word, field in _FIELDS.items()}
-    if "fabric_state" in words or ("model" in words and "memory" in words and not is_cut):
+    missing = {word: ended if is_cut or word in is_cut_at else NOT_HELD for word in _FIELDS}
+    silent = {field: nothing if word in words else missing[word] for word, field in _FIELDS.items()}
+    is_whole = form in _WHOLE and "model" in words and "memory" in words and not is_cut
+    if "fabric_state" in words or is_whole:
         silent["fabric"] = Silence(NOT_APPLICABLE, "nvidia-smi names no fabric", form)
     if "memory" not in words:
-        silent["state"] = missing
+        silent["state"] = missing["memory"]
     if "model" not in words:
-        silent["ray.type"] = missing
+        silent["ray.type"] = missing["model"]
     return silent
 
 

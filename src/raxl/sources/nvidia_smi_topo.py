@@ -19,6 +19,7 @@ _COLUMN = re.compile(r"(?:GPU|NIC)\d{1,5}|\S+")
 _CELL = re.compile(r"X|SYS|NODE|PHB|PXB|PIX|NV\d{1,3}|SOC|N/A")
 _CELLS = re.compile(rf"(?:{_CELL.pattern})+")
 _LEGEND = re.compile(r"^\s*(NIC\d+):\s*(\S+)\s*$", re.MULTILINE)
+_END = re.compile(r"\s*Legend:|.*\bnvidia-smi\s+topo\b|\s*GPU\d{1,5}(?:\s+GPU\d{1,5})+\s*$")
 _OLD_NAMES = {"SOC": "SYS"}
 """Drivers before 2016 called SYS so."""
 
@@ -41,66 +42,104 @@ class Matrix(NamedTuple):
     rows: dict[str, Row]
     damage: str | None
     """Which rows are missing or short."""
+    differences: tuple[str, ...] = ()
+    """What two matrices of one text say differently of a pair."""
+
+
+class _Section(NamedTuple):
+    """One matrix as it is printed: its header, its rows, and the legend's name of each column."""
+
+    columns: list[str]
+    affinity: int
+    names: dict[str, str]
+    lines: list[str]
+    own: list[str]
+    """Its lines, and those of its legend."""
 
 
 def recognises(text: str) -> bool:
     """Whether this text holds such a matrix: a header that begins with a GPU and ends in affinities."""
-    return _header(_ESCAPE.sub("", text).splitlines()) is not None
+    return any(map(_is_header, _ESCAPE.sub("", text).splitlines()))
 
 
 def own(text: str) -> str:
-    """The lines of the matrix and of its legend of NICs, without what stands around them."""
-    lines = _ESCAPE.sub("", text).splitlines()
-    header = _header(lines)
-    if header is None:
-        return text
-    columns = _columns(lines[header])
-    return "".join(
-        f"{line}\n"
-        for place, line in enumerate(lines)
-        if place == header or _LEGEND.match(line) or (place > header and _row(line, columns)[0])
-    )
+    """The lines of each matrix and of its legend of NICs, without what stands around them."""
+    sections = _sections(text)
+    return "".join(f"{line}\n" for section in sections for line in section.own) if sections else text
 
 
 def parse(text: str) -> Matrix:
-    """The matrix; empty where the text holds none."""
-    text = _ESCAPE.sub("", text)
-    lines = text.splitlines()
-    header = _header(lines)
-    if header is None:
+    """The matrix; empty where the text holds none.
+
+    Of several matrices (`-m` and `-mp`, or one asked twice) each is read by itself: NVLink stands before the PCIe path
+    beside it, else the first that says anything.
+    """
+    sections = _sections(text)
+    if not sections:
         return Matrix((), (), {}, {}, "it has no header of devices")
-    columns = _columns(lines[header])
-    affinity = sum(title in lines[header] for title in _AFFINITY)
-    legend = dict(_LEGEND.findall(text))
-    names = {column: legend.get(column, column) for column in columns}
     cells: dict[tuple[str, str], str] = {}
     rows: dict[str, Row] = {}
-    short = []
-    for line in lines[header + 1 :]:
-        name, values, beside = _row(line, columns)
-        if name is None:
-            continue
-        for column, value in zip(columns, values):
-            cells[names[name], names[column]] = _OLD_NAMES.get(value, value)
-        rows[names[name]] = _beside(beside, affinity)
-        if len(values) < len(columns):
-            short.append(name)
-    gpus = tuple(names[column] for column in columns if re.fullmatch(r"GPU\d{1,5}", column))
-    missing = [column for column in columns if names[column] not in rows]
-    return Matrix(
-        gpus=gpus,
-        nics=tuple(dict.fromkeys(names[column] for column in columns if names[column] not in gpus)),
-        cells=cells,
-        rows=rows,
-        damage=_damage(missing, short),
+    whole_rows: set[str] = set()
+    differences: dict[str, None] = {}
+    for section in sections:
+        for line in section.lines:
+            name, values, beside = _row(line, section.columns)
+            if name is None:
+                continue
+            for column, value in zip(section.columns, values):
+                pair = section.names[name], section.names[column]
+                _note(cells, pair, _OLD_NAMES.get(value, value), differences)
+            rows[section.names[name]] = _fuller(rows.get(section.names[name]), _beside(beside, section.affinity))
+            if len(values) == len(section.columns):
+                whole_rows.add(section.names[name])
+    columns = {section.names[column]: column for section in sections for column in section.columns}
+    gpus = tuple(name for name, column in columns.items() if re.fullmatch(r"GPU\d{1,5}", column))
+    missing = [column for name, column in columns.items() if name not in rows]
+    short = [column for name, column in columns.items() if name in rows and name not in whole_rows]
+    nics = tuple(name for name in columns if name not in gpus)
+    return Matrix(gpus, nics, cells, rows, _damage(missing, short), tuple(differences))
+
+
+def _note(cells: dict[tuple[str, str], str], pair: tuple[str, str], value: str, differences: dict[str, None]) -> None:
+    """Notes one more word for a pair: NVLink stands before a PCIe path, any class before `N/A`."""
+    known = cells.setdefault(pair, value)
+    if known == value or value in ("X", "N/A"):
+        return
+    if known in ("X", "N/A") or (value.startswith("NV") and not known.startswith("NV")):
+        cells[pair] = value
+    elif known.startswith("NV") == value.startswith("NV"):
+        differences[f"one matrix calls {'–'.join(sorted(pair))} {known}, another {value}"] = None
+
+
+def _fuller(known: Row | None, row: Row) -> Row:
+    return row if known is None or known == Row(None, (), None) else known
+
+
+def _sections(text: str) -> list[_Section]:
+    """Each matrix of the text. It ends at its legend, at a command, at the next one's header or a `-p2p` matrix's."""
+    lines = _ESCAPE.sub("", text).splitlines()
+    starts = [place for place, line in enumerate(lines) if _is_header(line)]
+    everywhere = dict(found for line in lines for found in _LEGEND.findall(line)) if starts else {}
+    return [_section(lines[start:end], everywhere) for start, end in zip(starts, [*starts[1:], len(lines)])]
+
+
+def _section(lines: list[str], everywhere: dict[str, str]) -> _Section:
+    columns = _columns(lines[0])
+    legend = dict(found for line in lines for found in _LEGEND.findall(line)) or everywhere
+    end = next((place for place, line in enumerate(lines) if place and _END.match(line)), len(lines))
+    rows = [line for line in lines[1:end] if _row(line, columns)[0]]
+    return _Section(
+        columns=columns,
+        affinity=sum(title in lines[0] for title in _AFFINITY),
+        names={column: legend.get(column, column) for column in columns},
+        lines=rows,
+        own=[lines[0], *rows, *(line for line in lines if _LEGEND.match(line))],
     )
 
 
-def _header(lines: list[str]) -> int | None:
-    for place, line in enumerate(lines):
-        if re.match(r"\s*GPU\d", line) and "CPU Affinity" in line and "Node Affinity" not in line:  # MetaX's has both
-            return place
-    return None
+def _is_header(line: str) -> bool:
+    """Whether the matrix's columns stand in it; MetaX's has a column of its own."""
+    return "CPU Affinity" in line and "Node Affinity" not in line and bool(re.match(r"\s*GPU\d", line))
 
 
 def _columns(header: str) -> list[str]:

@@ -1,0 +1,53 @@
+"""Tables of values with commas between, as `amd-smi --csv` and `rocm-smi --csv` print them: one row a GPU."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from raxl.intake.amd_words import lines_of, plain
+
+Names = Callable[[Sequence[str]], bool]
+"""Whether columns of these names, in lower case, are a header of the tool's."""
+
+
+def rows(text: str, is_header: Names) -> Iterator[Mapping[str, str]]:
+    """The cells of each row by its column in lower case; a last row that was cut off has fewer."""
+    for header, row in _tables(text, is_header):
+        yield dict(zip((name.lower() for name in header), row))
+
+
+def own(text: str, is_header: Names) -> str:
+    """Headers and rows, without what stands around them."""
+    lines: list[str] = []
+    last: Sequence[str] | None = None
+    for header, row in _tables(text, is_header):
+        lines += [_line(header)] if header is not last else []
+        lines.append(_line(row))
+        last = header
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _line(cells: Sequence[str]) -> str:
+    return ",".join(f'"{cell}"' if "," in cell else cell for cell in cells)
+
+
+def _tables(text: str, is_header: Names) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
+    """Each row with its header. A line of another width ends the table; the text's last may be short."""
+    header: Sequence[str] | None = None
+    lines = [line for line in lines_of(plain(text)) if line.strip()]
+    for place, line in enumerate(lines):
+        cells = _cells(line)
+        if is_header([cell.lower() for cell in cells]):
+            header = cells
+        elif header is not None and (len(cells) == len(header) or (place == len(lines) - 1 and len(cells) > 1)):
+            yield header, cells[: len(header)]
+        else:
+            header = None
+
+
+def _cells(line: str) -> list[str]:
+    try:
+        return [cell.strip() for cell in next(csv.reader([line]), [])]
+    except csv.Error:
+        return [cell.strip() for cell in line.split(",")]
