@@ -387,10 +387,10 @@ def check(path: Path, node: Node, a: str, b: str) -> None:
     assert [(hop.a, hop.b) for hop in path.hops] == list(pairwise(ids))
     rates = [hop.bandwidth_bytes_per_second for hop in path.hops]
     known = [rate for rate in rates if rate is not None]
+    assert len(path.problems) == 0 if len(known) == len(rates) else path.problems
     known = known if path.kind is not None else []  # a fabric may carry more
     assert path.bandwidth_bytes_per_second == min(known, default=None)
     assert path.narrowest == (rates.index(min(known)) if known else None)
-    assert len(path.problems) == 0 if len(known) == len(rates) else path.problems
     for problem in path.problems:
         assert problem.reason in REASONS
         assert problem.message

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -123,7 +124,7 @@ def test_what_a_plug_in_prints_and_edits_changes_nothing(
     mischief = "print('a banner'); os.write(1, b'forged'); os.write(2, b'forged'); os.environ.clear()"
     path = guests.install(tmp_path, guests.plugin(top=mischief, ask=mischief, parse=mischief))
     found = node("--plugins", "guest", path=path, root=machine)
-    assert found.pop("looked_for")["families"] == ["NVIDIA", "AMD", "Guest"]
+    assert found.pop("looked_for")["families"] == [*without["looked_for"]["families"], "Guest"]
     assert found == {field: value for field, value in without.items() if field != "looked_for"}
 
 
@@ -132,8 +133,8 @@ def test_two_that_claim_one_device_are_both_named_and_raxl_s_own_is_believed(
 ) -> None:
     path = guests.install(tmp_path, guests.plugin(claimed=("0000:23:00.0", "0000:99:00.0")))
     found = node("--plugins", "guest", path=path, root=machine)
-    told = [problem for problem in found["problems"] if problem["reason"] == "disagreement"]
-    assert [problem["message"] for problem in told] == [
+    contested = [problem for problem in found["problems"] if problem["subject"].startswith("plugins.")]
+    assert [problem["message"] for problem in contested] == [
         "0000:23:00.0: claimed by the plug-ins amd of raxl and guest of guest-package; the first one is believed"
     ]
     addresses = [device["pci"]["address"] for device in found["accelerators"]]
@@ -226,7 +227,7 @@ def test_list_tells_package_tier_and_what_is_here(machine: Path, tmp_path: Path)
     assert guest["found"]["state"] == "unknown"
     assert "guest-package failed: OSError: libguest.so" in guest["found"]["message"]
     text = run("plugins", "list", path=path, root=machine).stdout
-    assert "guest    guest-package 1.2" in text
+    assert re.search("^guest +guest-package 1.2", text, re.MULTILINE)
     assert "loaded only where --plugins names it" in text
 
 

@@ -155,11 +155,11 @@ def _unnamed(case: Case) -> Iterable[str]:
 
 
 def _placed(case: Case) -> bool:
-    """Whether devices stand in the tree, and pairs of them, where there are any, have a class."""
+    """Whether devices stand in the tree, and pairs of them, where there are any, have a class or a fabric."""
     ids = {device.id for device in case.devices}
     pairs = [link for link in case.node.links if {link.a, link.b} <= ids]
     stand = any(device.pci and (device.pcie_root or device.numa_node is not None) for device in case.devices)
-    return stand and (not pairs or any(link.link_class for link in pairs))
+    return stand and (not pairs or any(link.link_class or link.kind for link in pairs))
 
 
 def _agreed(case: Case) -> bool:
