@@ -10,9 +10,6 @@ from raxl.collect import assemble, inputs
 from raxl.collect.plugin_recordings import CAPTURE
 from raxl.errors import RaxlError
 
-_OTHERS = ("ascend", "gaudi", "neuron", "other-npu", "tpu")
-"""Kinds that are named for families with tools of their own: what a GPU vendor's parser makes of them is a mistake."""
-_GPUS = ("nvidia", "amd")
 _THREADS = "https://github.com/"
 
 
@@ -26,8 +23,6 @@ def captures(corpus: Path, entries: Sequence[Mapping[str, Any]]) -> dict[str, li
     for entry in entries:
         if entry["nature"] == CAPTURE:
             for vendor in _vendors(corpus / entry["path"]):
-                if vendor in _GPUS and entry["kind"] in _OTHERS:
-                    continue
                 counts[vendor, entry["kind"]] += 1
                 sources.setdefault((vendor, entry["kind"]), set()).add(_source(entry["source"]))
     found: dict[str, list[dict[str, Any]]] = {}

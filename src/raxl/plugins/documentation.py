@@ -28,7 +28,8 @@ def missing(plugin: Installed) -> str:
     if not ast.get_docstring(found):
         return "the class has no docstring"
     methods = {node.name: ast.get_docstring(node) for node in found.body if isinstance(node, ast.FunctionDef)}
-    lacking = [method for method in _METHODS if not methods.get(method)]
+    inherited = "" if not found.bases else "told by the class that it builds on"
+    lacking = [method for method in _METHODS if not methods.get(method, inherited)]
     return f"no docstring: {', '.join(lacking)}" if lacking else ""
 
 
