@@ -30,7 +30,7 @@ from raxl.model.problem import (
     Problem,
 )
 from raxl.model.report import Claim, LinkClaim, Report, Silence
-from raxl.sources import amd_names, amdsmi, amdsmi_links, kfd, pci, presence
+from raxl.sources import amd_names, amdsmi, amdsmi_links, families, kfd, pci, presence
 from raxl.sources.numbers import MOST_BYTES, whole
 
 _FILES = (
@@ -332,7 +332,11 @@ def _withheld(on_bus: Sequence[PciFunction], seen: Set[str]) -> list[LinkClaim]:
         if one.evidence in pci.BUS_ALONE and one.driver in (None, "amdgpu") and one.device_id in amd_names.MODELS
     ]
     evidence = on_bus[0].evidence if on_bus else ""
-    return [LinkClaim(a, b, None, None, evidence=evidence) for a, b in combinations(able, 2) if not {a, b} <= seen]
+    return [
+        LinkClaim(a, b, None, None, evidence=evidence)
+        for a, b in combinations(able[: families.MOST_DEVICES], 2)
+        if not {a, b} <= seen
+    ]
 
 
 def _unjoined(answers: kfd.Answers) -> tuple[Problem, ...]:

@@ -207,7 +207,9 @@ def _unsaid(bus: Sequence[Claim], links: Sequence[LinkClaim], refusal: Optional[
     if links or refusal is None:
         return []
     able = [one.address for one in bus if one.address]
-    return [LinkClaim(a, b, None, None, evidence=bus[0].evidence) for a, b in combinations(able, 2)]
+    return [
+        LinkClaim(a, b, None, None, evidence=bus[0].evidence) for a, b in combinations(able[: families.MOST_DEVICES], 2)
+    ]
 
 
 def _missing(on_bus: Sequence[PciFunction], driver: Sequence[Claim], tool: Optional[Sequence[Claim]]) -> List[Problem]:

@@ -25,7 +25,17 @@ from raxl.model.problem import (
     Problem,
 )
 from raxl.model.report import Claim, LinkClaim, Report, Silence, Witness
-from raxl.sources import nvidia_names, nvidia_smi, nvidia_smi_topo, nvidia_smi_xml, nvml, nvml_links, pci, presence
+from raxl.sources import (
+    families,
+    nvidia_names,
+    nvidia_smi,
+    nvidia_smi_topo,
+    nvidia_smi_xml,
+    nvml,
+    nvml_links,
+    pci,
+    presence,
+)
 from raxl.sources.numbers import MOST_PLACES, whole
 
 GPUS = "/proc/driver/nvidia/gpus"
@@ -190,7 +200,11 @@ def _withheld(on_bus: Sequence[PciFunction], seen: Set[str | None]) -> list[Link
         if one.evidence in pci.BUS_ALONE and one.driver in _OWN_OR_NONE and nominal.may_have_nvlink(one.device_id)
     ]
     evidence = on_bus[0].evidence if on_bus else ""
-    return [LinkClaim(a, b, None, None, evidence=evidence) for a, b in combinations(able, 2) if not {a, b} <= seen]
+    return [
+        LinkClaim(a, b, None, None, evidence=evidence)
+        for a, b in combinations(able[: families.MOST_DEVICES], 2)
+        if not {a, b} <= seen
+    ]
 
 
 def _from_bus(function: PciFunction, silence: Silence | None) -> Claim:

@@ -162,5 +162,7 @@ def _withheld(on_bus: Sequence[PciFunction]) -> Tuple[Tuple[LinkClaim, ...], Tup
     if len(able) < 2:
         return (), ()
     evidence = on_bus[0].evidence
-    links = tuple(LinkClaim(a, b, None, None, evidence=evidence) for a, b in combinations(able, 2))
+    links = tuple(
+        LinkClaim(a, b, None, None, evidence=evidence) for a, b in combinations(able[: families.MOST_DEVICES], 2)
+    )
     return links, (Problem("links", NOT_SUPPORTED, _UNJOINED, (evidence,)),)

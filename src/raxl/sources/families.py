@@ -17,6 +17,8 @@ from raxl.sources import pci, presence
 
 _CLASSES = ("03", "12")
 """Display controllers and processing accelerators."""
+MOST_DEVICES = 256
+"""More than any machine has: pairs of more are not looked at, for a text may name thousands."""
 OF_DRIVER = ("uuid", "serial", "memory_bytes", "index", "state")
 """What the bus alone never tells."""
 

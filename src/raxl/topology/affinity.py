@@ -10,7 +10,7 @@ from raxl.model.nic import Nic
 
 _NEAR = ("PIX", "PXB")
 """Classes that stay off the host bridge."""
-_RDMA = ("infiniband", "roce", "efa", "omni-path", "rdma")
+_RDMA = ("infiniband", "roce", "iwarp", "efa", "omni-path", "rdma")
 
 
 def with_roles(nics: Sequence[Nic], links: Sequence[Link]) -> tuple[Nic, ...]:

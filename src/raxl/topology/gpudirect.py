@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 KIND = "gpudirect-rdma"
 _READY = "whether the NIC may reach the accelerator's memory"
-_RDMA = ("infiniband", "roce", "efa", "omni-path", "rdma")
+_RDMA = ("infiniband", "roce", "iwarp", "efa", "omni-path", "rdma")
 _PEERMEM = ("nvidia_peermem", "nv_peer_mem")
 _NVIDIA_CLIENTS = ("nv_mem", "nv_mem_nc", "nvidia-peermem")
 _DMA_BUF_SINCE = (5, 12)

@@ -19,7 +19,7 @@ _PEER = {
     "amd": ("RCCL", "HIP IPC", "RDT over NIXL or RCCL"),
 }
 _LIBRARY = {"nvidia": "NCCL", "amd": "RCCL"}
-_VERBS = {"infiniband": "InfiniBand", "roce": "RoCE", "omni-path": "Omni-Path"}
+_VERBS = {"infiniband": "InfiniBand", "roce": "RoCE", "iwarp": "iWARP", "omni-path": "Omni-Path"}
 
 
 def of(ends: tuple[Accelerator | Nic, Accelerator | Nic], path: Path, told: Sequence[Condition]) -> tuple[Use, ...]:
