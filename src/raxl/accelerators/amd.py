@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from itertools import combinations
 from typing import AbstractSet as Set
 from typing import Iterable, Mapping, NamedTuple, Sequence
 
@@ -332,11 +331,7 @@ def _withheld(on_bus: Sequence[PciFunction], seen: Set[str]) -> list[LinkClaim]:
         if one.evidence in pci.BUS_ALONE and one.driver in (None, "amdgpu") and one.device_id in amd_names.MODELS
     ]
     evidence = on_bus[0].evidence if on_bus else ""
-    return [
-        LinkClaim(a, b, None, None, evidence=evidence)
-        for a, b in combinations(able[: families.MOST_DEVICES], 2)
-        if not {a, b} <= seen
-    ]
+    return [LinkClaim(a, b, None, None, evidence=evidence) for a, b in families.pairs(able) if not {a, b} <= seen]
 
 
 def _unjoined(answers: kfd.Answers) -> tuple[Problem, ...]:

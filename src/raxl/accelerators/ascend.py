@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from itertools import combinations
 from typing import Callable, NamedTuple, Sequence
 
 from raxl.host import Answer, Host
@@ -133,6 +132,6 @@ def _links(answer: Answer, on_bus: Sequence[PciFunction]) -> tuple[list[LinkClai
         links, problems = npu_smi_topo.links(matrix)
         return links, problems, npu_smi_topo.claims(matrix)
     able = [one.address for one in on_bus if one.device_id in _FABRIC and one.evidence in pci.BUS_ALONE]
-    pairs = [LinkClaim(a, b, None, None, evidence="sysfs") for a, b in combinations(able[: families.MOST_DEVICES], 2)]
+    pairs = [LinkClaim(a, b, None, None, evidence="sysfs") for a, b in families.pairs(able)]
     why = [Problem("links", silence.reason, silence.message, (npu_smi_topo.FORM,))] if pairs else []
     return pairs, why, []

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
-from itertools import combinations
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from raxl.host import Answer, Host, stripped
@@ -207,9 +206,7 @@ def _unsaid(bus: Sequence[Claim], links: Sequence[LinkClaim], refusal: Optional[
     if links or refusal is None:
         return []
     able = [one.address for one in bus if one.address]
-    return [
-        LinkClaim(a, b, None, None, evidence=bus[0].evidence) for a, b in combinations(able[: families.MOST_DEVICES], 2)
-    ]
+    return [LinkClaim(a, b, None, None, evidence=bus[0].evidence) for a, b in families.pairs(able)]
 
 
 def _missing(on_bus: Sequence[PciFunction], driver: Sequence[Claim], tool: Optional[Sequence[Claim]]) -> List[Problem]:

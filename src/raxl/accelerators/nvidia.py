@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from itertools import combinations
 from typing import AbstractSet as Set
 from typing import Mapping, NamedTuple, Sequence
 
@@ -200,11 +199,7 @@ def _withheld(on_bus: Sequence[PciFunction], seen: Set[str | None]) -> list[Link
         if one.evidence in pci.BUS_ALONE and one.driver in _OWN_OR_NONE and nominal.may_have_nvlink(one.device_id)
     ]
     evidence = on_bus[0].evidence if on_bus else ""
-    return [
-        LinkClaim(a, b, None, None, evidence=evidence)
-        for a, b in combinations(able[: families.MOST_DEVICES], 2)
-        if not {a, b} <= seen
-    ]
+    return [LinkClaim(a, b, None, None, evidence=evidence) for a, b in families.pairs(able) if not {a, b} <= seen]
 
 
 def _from_bus(function: PciFunction, silence: Silence | None) -> Claim:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from itertools import combinations
 from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from raxl.host import Answer, Host, stripped
@@ -162,7 +161,5 @@ def _withheld(on_bus: Sequence[PciFunction]) -> Tuple[Tuple[LinkClaim, ...], Tup
     if len(able) < 2:
         return (), ()
     evidence = on_bus[0].evidence
-    links = tuple(
-        LinkClaim(a, b, None, None, evidence=evidence) for a, b in combinations(able[: families.MOST_DEVICES], 2)
-    )
+    links = tuple(LinkClaim(a, b, None, None, evidence=evidence) for a, b in families.pairs(able))
     return links, (Problem("links", NOT_SUPPORTED, _UNJOINED, (evidence,)),)

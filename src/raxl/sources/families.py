@@ -5,7 +5,8 @@ Standard library, Python 3.8: plug-ins run on bare nodes.
 
 from __future__ import annotations
 
-from typing import Mapping, NamedTuple, Optional, Sequence, Tuple
+from itertools import combinations
+from typing import Iterator, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from raxl.host import Host, stripped
 from raxl.model.accelerator import RayView
@@ -17,8 +18,8 @@ from raxl.sources import pci, presence
 
 _CLASSES = ("03", "12")
 """Display controllers and processing accelerators."""
-MOST_DEVICES = 256
-"""More than any machine has: pairs of more are not looked at, for a text may name thousands."""
+_MOST = 256
+"""More than any machine has."""
 OF_DRIVER = ("uuid", "serial", "memory_bytes", "index", "state")
 """What the bus alone never tells."""
 
@@ -61,6 +62,11 @@ def on_bus(family: Family, functions: Sequence[PciFunction]) -> list[PciFunction
     own = [function for function in functions if holds(family, function)]
     seen = {function.address for function in own}
     return [function for function in own if function.physical_function not in seen]
+
+
+def pairs(addresses: Sequence[str]) -> Iterator[Tuple[str, str]]:
+    """Every pair of devices; of more than any machine has, those of the first: a text may name thousands."""
+    return combinations(addresses[:_MOST], 2)
 
 
 def probe(family: Family, host: Host, places: Sequence[str] = ()) -> Presence:
