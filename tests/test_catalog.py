@@ -215,3 +215,12 @@ def test_a_tag_that_would_run_code_is_no_yaml(tmp_path: Path) -> None:
     path.write_text("!!python/object/apply:os.system ['true']")
     with pytest.raises(ValueError, match="no YAML"):
         catalog_files.read_yaml(path)
+
+
+@pytest.mark.parametrize("text", ['a: !!bool "zz"', 'a: !!timestamp "x"', "a: [1", "? {a: b} : c"])
+def test_what_is_no_yaml_is_one_refusal(text: str, tmp_path: Path) -> None:
+    """PyYAML's constructors raise KeyError and AttributeError for some of it."""
+    path = tmp_path / "bad.yaml"
+    path.write_text(text)
+    with pytest.raises(ValueError, match="no YAML"):
+        catalog_files.read_yaml(path)

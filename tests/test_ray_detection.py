@@ -405,3 +405,16 @@ def test_an_edited_recording_is_read_as_far_as_it_makes_sense(value: object) -> 
     for question in asked:
         changed = Recording({**whole.answers, question: Answer(value)}, recorded_by="0")
         assert len(assemble.node(changed).accelerators) == 4
+
+
+def test_a_network_adapter_of_google_s_in_a_vfio_group_is_no_tpu() -> None:
+    """Ray counts any of Google's that VFIO holds; the GPUs of the node are then not registered."""
+    text = (FOLDER.parent / "recordings/nvidia-hgx-h100/machine.txt").read_text()
+    group = "/sys/kernel/iommu_groups/7/devices"
+    adapter = "/sys/devices/pci0000:f0/0000:f0:03.0"
+    more = (
+        f"\n{adapter}\n    class = 0x020000  vendor = 0x1ae0  device = 0x0042  numa_node = 0\n"
+        f"    driver -> /sys/bus/pci/drivers/vfio-pci\n{group}/0000:f0:03.0 -> {adapter}\n/dev/vfio/7 = \n"
+    )
+    told = [message for _, message in advice(assemble.node(recordings.of_text(text + more)))]
+    assert [message for message in told if "--resources='{\"TPU\": 0}'" in message], told

@@ -149,9 +149,13 @@ def _claim(
     if len(functions) > 1:
         told["pci_functions"] = ", ".join(one.address for one in functions)
     missing = Silence(NOT_PRESENT, "no device file of it is below /dev", "/dev")
-    unlisted = missing if listing.known else Silence(listing.reason or NOT_ASKED, listing.message or "", "/dev")
+    unlisted = (
+        missing
+        if listing.known
+        else Silence(listing.reason or NOT_ASKED, listing.message or "/dev was not listed", "/dev")
+    )
     silent = {**tpu_chips.silences(own), **({} if index is not None else {"index": unlisted, "state": unlisted})}
-    if model is None:
+    if model is None and first.device_id == "0027":
         silent["model"] = Silence(NOT_PRESENT, "device 0027 is TPU v2 or v3, and no subsystem tells which", "sysfs")
     return replace(
         claim,

@@ -31,7 +31,13 @@ def read_yaml(path: Path) -> Any:
 
     try:
         return yaml.safe_load(path.read_text("utf-8"))
-    except (yaml.YAMLError, RecursionError) as error:
+    except (
+        yaml.YAMLError,
+        RecursionError,
+        KeyError,
+        TypeError,
+        AttributeError,
+    ) as error:  # its constructors raise these
         raise ValueError(f"no YAML: {' '.join(str(error).split())}"[:200]) from error
 
 

@@ -12,6 +12,7 @@ from typing import Callable, Iterable, NamedTuple, Sequence
 from raxl.collect import assemble, damage, reasons, trial
 from raxl.collect.plugin_recordings import CAPTURE, Named
 from raxl.collect.trial import Trial
+from raxl.host.record import Recording
 from raxl.model.accelerator import Accelerator
 from raxl.model.node import Node
 from raxl.model.plugin import BETA, EXPERIMENTAL, STABLE, Criterion
@@ -41,7 +42,7 @@ def criteria(tried: trial.Tried, recordings: Sequence[Named], ledger: Ledger, do
     absent = [(named.name, attempt) for named, attempt in trials if presence[named.name] == ABSENT]
     count = sum(len(case.devices) for case in cases)
     unseen = [case.name for case in cases if presence[case.name] not in (PRESENT, UNKNOWN)]
-    real = sorted({named.name for named in recordings if named.recording.nature == CAPTURE} & {c.name for c in cases})
+    real = sorted({named.name for named in recordings if _is_real(named.recording)} & {c.name for c in cases})
     return (
         _criterion(
             EXPERIMENTAL,
@@ -152,6 +153,11 @@ def _unnamed(case: Case) -> Iterable[str]:
         yield "a resource of Ray's without the variable that hides devices"
     if any(device.ray.type and not device.ray.resource for device in case.devices):
         yield "a type of Ray's without its resource"
+
+
+def _is_real(recording: Recording) -> bool:
+    """Whether raxl itself recorded it on a machine: anybody can write a text that a tool might have printed."""
+    return recording.nature == CAPTURE and recording.recorded_by is not None
 
 
 def _placed(case: Case) -> bool:

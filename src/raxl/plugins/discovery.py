@@ -45,7 +45,11 @@ def installed() -> list[Installed]:
     found = set()
     for distribution in distributions():
         package = distribution.metadata["Name"] or "?"
-        for point in distribution.entry_points:
+        try:
+            points = list(distribution.entry_points)
+        except (ValueError, TypeError, OSError):  # another package's damaged list is no plug-in of raxl's
+            continue
+        for point in points:
             if point.group in GROUPS:
                 found.add(Installed(point.group, point.name, package, distribution.version or "?", point.value))
     return sorted(found)

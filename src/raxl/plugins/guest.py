@@ -45,6 +45,8 @@ class Guest:
             raise self._no("probe gives no Presence") from error
         if presence.state not in (PRESENT, ABSENT, UNKNOWN) or presence.reason not in (None, *REASONS):
             raise self._no("probe gives no Presence")
+        if not isinstance(presence.message, str):
+            raise self._no("probe gives no Presence")
         return presence
 
     def ask(self, host: Host) -> Host:

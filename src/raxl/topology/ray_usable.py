@@ -71,7 +71,7 @@ def _gpus(one: Found, own: Sequence[Accelerator]) -> int:
 def _whole(one: Found, own: Sequence[Accelerator], here: Here) -> int | None:
     family = one.family
     if own:
-        alive = [device for device in own if device.state != "lost"]
+        alive = [device for device in own if device.state != "lost" and not _is_given_away(device, one)]
         if family is not NEURON:
             return len(alive)
         if one.count.number:
@@ -82,7 +82,7 @@ def _whole(one: Found, own: Sequence[Accelerator], here: Here) -> int | None:
         return sum(name.isdigit() for name in one.count.files)
     if family is TPU and one.count.files:
         return len(one.count.files) - len(phantoms(one, here))
-    if one.count.number:
+    if one.count.number and not (family is TPU and here.is_listed):  # Ray counts any of Google's that VFIO holds
         return one.count.number
     if not here.is_listed:
         return None
@@ -91,6 +91,11 @@ def _whole(one: Found, own: Sequence[Accelerator], here: Here) -> int | None:
         return None if None in each else sum(core or 0 for core in each)
     known = [function for function in here.of(family) if family is not TPU or function.device_id in TPUS]
     return len(known)
+
+
+def _is_given_away(device: Accelerator, one: Found) -> bool:
+    """Whether VFIO holds it, for a virtual machine; TPUs are driven through it."""
+    return device.attributes.get("driver") == "vfio-pci" and one.family is not TPU
 
 
 TPUS = ("0027", "005e", "0063", "0062", "006f", "0076")
