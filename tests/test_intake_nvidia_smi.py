@@ -347,6 +347,92 @@ def test_no_argument_of_a_process_is_kept(form: str) -> None:
     assert "hunter2" not in str([one.answers for one in recordings(flat)])
 
 
+COUNTERS = """    ECC Errors
+        Volatile
+            SRAM Correctable              : 7
+            SRAM Uncorrectable Parity     : 1
+            SRAM Uncorrectable SEC-DED    : 2
+            DRAM Correctable              : 9
+            DRAM Uncorrectable            : {dram}
+        Aggregate
+            SRAM Uncorrectable Parity     : 100
+            DRAM Uncorrectable            : 100
+    Retired Pages
+        Single Bit ECC                    : N/A
+        Double Bit ECC                    : 3
+        Pending Page Blacklist            : No
+    Remapped Rows
+        Correctable Error                 : 5
+        Uncorrectable Error               : 0
+        Pending                           : Yes
+        Remapping Failure Occurred        : No
+"""
+BEFORE_TURING = """    ECC Errors
+        Volatile
+            Single Bit
+                Total                     : 11
+            Double Bit
+                Device Memory             : 1
+                Total                     : 2
+        Aggregate
+            Double Bit
+                Total                     : 100
+"""
+
+
+def with_counters(text: str) -> Node:
+    return read(QUERY.replace("    FB Memory Usage\n", f"{text}    FB Memory Usage\n", 1))
+
+
+def test_counters_of_errors_are_told_apart_and_what_is_not_counted_is_not_0() -> None:
+    first, second = with_counters(COUNTERS.format(dram=4)).accelerators
+    names = ("ecc_uncorrected", "remapped_rows_correctable", "remapped_rows_uncorrectable", "retired_pages_double_bit")
+    assert [first.attributes.get(name) for name in names] == [7, 5, 0, 3]
+    assert (first.attributes["remap_pending"], first.attributes["remap_failure"]) == (True, False)
+    assert (first.attributes["retirement_pending"], first.attributes.get("retired_pages_single_bit")) == (False, None)
+    assert set(second.attributes) == {
+        *("mig_mode", "virtualization_mode", "vbios", "addressing_mode", "minor", "recovery_action")
+    }
+
+
+def test_uncorrected_errors_before_turing_are_the_total_of_two_bits() -> None:
+    assert with_counters(BEFORE_TURING).accelerators[0].attributes["ecc_uncorrected"] == 2
+
+
+@pytest.mark.parametrize(("word", "reasons"), [("N/A", []), ("ERR!", ["failed"]), ("18446744073709551615", [])])
+def test_a_sum_is_not_told_without_one_of_its_parts(word: str, reasons: list[str]) -> None:
+    node = with_counters(COUNTERS.format(dram=word))
+    assert "ecc_uncorrected" not in node.accelerators[0].attributes
+    assert [reason for reason, _ in told(node, "nvidia:0.attributes.ecc_uncorrected")] == reasons
+
+
+def test_counters_of_the_xml_and_of_a_table_of_fields() -> None:
+    log = """<nvidia_smi_log><attached_gpus>1</attached_gpus><gpu id="00000000:18:00.0"><product_name>A</product_name>
+<ecc_errors><volatile><sram_uncorrectable>1</sram_uncorrectable><dram_uncorrectable>2</dram_uncorrectable></volatile>
+<aggregate><dram_uncorrectable>100</dram_uncorrectable></aggregate></ecc_errors>
+<retired_pages><double_bit_retirement><retired_count>N/A</retired_count></double_bit_retirement></retired_pages>
+<remapped_rows><remapped_row_corr>5</remapped_row_corr><remapped_row_unc>0</remapped_row_unc>
+<remapped_row_pending>Yes</remapped_row_pending><remapped_row_failure>No</remapped_row_failure></remapped_rows>
+<pci><replay_counter>6</replay_counter></pci></gpu></nvidia_smi_log>"""
+    expected = {
+        "ecc_uncorrected": 3,
+        "remapped_rows_correctable": 5,
+        "remapped_rows_uncorrectable": 0,
+        "remap_pending": True,
+        "remap_failure": False,
+    }
+    assert read(log).accelerators[0].attributes == {**expected, "pcie_replays": 6}
+    fields = "ecc.errors.uncorrected.volatile.total, remapped_rows.correctable, remapped_rows.uncorrectable"
+    fields = f"{fields}, remapped_rows.pending, remapped_rows.failure, retired_pages.double_bit.count"
+    assert read(f"index, {fields}\n0, 3, 5, 0, Yes, No, [N/A]\n").accelerators[0].attributes == expected
+
+
+def test_a_counter_that_rose_between_two_rows_is_no_contradiction() -> None:
+    node = read("index, remapped_rows.correctable, remapped_rows.pending\n0, 1, No\n0, 2, Yes\n")
+    assert node.accelerators[0].attributes == {"remapped_rows_correctable": 2, "remap_pending": True}
+    assert not [problem for problem in node.problems if problem.reason == "disagreement"]
+
+
 # --- -L, nvlink -s, c2c -s, topo -p2p --------------------------------------------------------------------------------
 def test_a_list_gives_numbers_names_uuids_and_mig_devices() -> None:
     node = read(MIG_LIST)
@@ -627,7 +713,11 @@ def test_the_table_gives_numbers_addresses_memory_and_mig_devices() -> None:
     first, second = node.accelerators
     assert first.pci is not None
     assert (first.index, first.model, first.pci.address, first.memory_bytes) == (0, NAME, "0000:18:00.0", 81559 * MIB)
-    assert (first.state, first.partitions, first.attributes) == ("ok", (), {"mig_mode": "Disabled"})
+    assert (first.state, first.partitions, first.attributes) == (
+        "ok",
+        (),
+        {"mig_mode": "Disabled", "ecc_uncorrected": 0},
+    )
     assert second.partitions == (Partition("mig:0", None, 40448 * MIB), Partition("mig:1", None, 20096 * MIB))
     assert [(one.name, one.version) for one in node.software] == [("nvidia", "570.133.20"), ("cuda", "12.8")]
 

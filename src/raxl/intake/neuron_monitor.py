@@ -15,13 +15,12 @@ from raxl.model.problem import DISAGREEMENT, FAILED, Problem
 from raxl.model.report import Claim, Report
 from raxl.sources import json_text, neuron_names
 from raxl.sources.neuron_names import FAMILY
-from raxl.sources.numbers import MOST_BYTES, whole
+from raxl.sources.numbers import MOST_BYTES, MOST_COUNT, whole
 
 FORM = "neuron-monitor"
 _MARKS = ('"neuron_hardware_info"', '"neuron_hw_counters"', '"neuron_runtime_data"')
 _NAMES = ("instance_info", "neuron_hardware_info", "neuron_hw_counters")
 _MOST_DEVICES = 256
-_MOST_ERRORS = 1 << 62
 
 
 def recognises(text: str) -> bool:
@@ -85,7 +84,7 @@ def _listed(counters: dict[str, Any]) -> dict[int, dict[str, int]]:
     for row in rows if isinstance(rows, list) else []:
         index = _number(row.get("neuron_device_index"), _MOST_DEVICES - 1) if isinstance(row, dict) else None
         if index is not None:
-            counts = {str(name): _number(said, _MOST_ERRORS) for name, said in row.items() if "_ecc_" in str(name)}
+            counts = {str(name): _number(said, MOST_COUNT) for name, said in row.items() if "_ecc_" in str(name)}
             listed[index] = {name: count for name, count in counts.items() if count is not None}
     return listed
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from raxl.intake.nvidia_smi_csv_table import CUT, Table
 from raxl.model.identity import pci_address
+from raxl.sources import nvidia_smi_counters
 from raxl.sources import nvidia_smi_values as values
 from raxl.sources.numbers import MOST_PLACES, whole
 from raxl.sources.nvidia_smi_device import slug
@@ -41,10 +42,21 @@ COLUMNS = {
     "fabric.state": "fabric_state",
     "fabric.cliqueid": "fabric_clique",
     "fabric.clusteruuid": "fabric_cluster",
+    "ecc.errors.uncorrected.volatile.total": "ecc_uncorrected",
+    "remapped_rows.correctable": "remapped_rows_correctable",
+    "remapped_rows.uncorrectable": "remapped_rows_uncorrectable",
+    "remapped_rows.pending": "remap_pending",
+    "remapped_rows.failure": "remap_failure",
+    "retired_pages.single_bit_ecc.count": "retired_pages_single_bit",
+    "retired_pages.sbe": "retired_pages_single_bit",
+    "retired_pages.double_bit.count": "retired_pages_double_bit",
+    "retired_pages.dbe": "retired_pages_double_bit",
+    "retired_pages.pending": "retirement_pending",
 }
 """The fields that are read, in lower case, and the words that they give."""
 _IDENTITY = ("index", "uuid", "address")
-_UNSTEADY = ("link_generation", "link_width", "count", "hostname", "driver", *_IDENTITY)
+_COUNTED = (*nvidia_smi_counters.COUNTS, *nvidia_smi_counters.SWITCHES)
+_UNSTEADY = ("link_generation", "link_width", "count", "hostname", "driver", *_COUNTED, *_IDENTITY)
 """Words that change by themselves, or of which others tell that they differ."""
 
 

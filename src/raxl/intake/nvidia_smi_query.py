@@ -15,6 +15,7 @@ from raxl.intake.foreign import Foreign
 from raxl.model.accelerator import Partition
 from raxl.model.problem import DISAGREEMENT, FAILED, NOT_ASKED, Problem
 from raxl.model.report import Claim, Report, Silence
+from raxl.sources import nvidia_smi_counters
 from raxl.sources import nvidia_smi_values as values
 from raxl.sources.numbers import MOST_PLACES, whole
 from raxl.sources.nvidia_smi_device import READINGS, claim, slug, software
@@ -51,9 +52,19 @@ _WORDS = {
     "fabric_state": (("Fabric", "State"),),
     "fabric_clique": (("Fabric", "CliqueId"),),
     "fabric_cluster": (("Fabric", "ClusterUUID"),),
+    "remapped_rows_correctable": (("Remapped Rows", "Correctable Error"),),
+    "remapped_rows_uncorrectable": (("Remapped Rows", "Uncorrectable Error"),),
+    "remap_pending": (("Remapped Rows", "Pending"),),
+    "remap_failure": (("Remapped Rows", "Remapping Failure Occurred"),),
+    "retired_pages_single_bit": (("Retired Pages", "Single Bit ECC"),),
+    "retired_pages_double_bit": (("Retired Pages", "Double Bit ECC"),),
+    "retirement_pending": (("Retired Pages", "Pending Page Blacklist"), ("Retired Pages", "Pending")),
+    "pcie_replays": (("PCI", "Replays Since Reset"),),
 }
 """Where a GPU's block says each word: the title above it and its own name."""
 _READ = frozenset(place for places in _WORDS.values() for place in places)
+_UNCORRECTED = re.compile(r"(?:SRAM|DRAM) Uncorrectable(?: Parity| SEC-DED)?")
+"""Errors below the title `Volatile`: before Turing, the total below `Double Bit`."""
 
 
 class _Entry(NamedTuple):
@@ -63,6 +74,8 @@ class _Entry(NamedTuple):
     name: str
     word: str | None
     """None: this is a title itself."""
+    is_volatile: bool
+    """Whether it stands below the title of what was counted since the driver was loaded."""
 
 
 class _Block(NamedTuple):
@@ -167,7 +180,8 @@ def _read(text: str) -> _Log:
             if depth == 0 and word is None:
                 above = []
             title = above[-1][1] if above else ""
-            blocks[-1][1].append(_Entry(depth, title, name, word))
+            is_volatile = any(name == "Volatile" for _, name in above)
+            blocks[-1][1].append(_Entry(depth, title, name, word, is_volatile))
             if word is None:
                 above.append((depth, name))
     return _Log(head, _joined(blocks))
@@ -193,6 +207,9 @@ def _claim(block: _Block, index: int | None, is_cut: bool) -> Claim:
             if flat:
                 said.setdefault(("", entry.name), entry.word)
     words = {name: said[place] for name, places in _WORDS.items() for place in places if place in said}
+    uncorrected = nvidia_smi_counters.total([entry.word for entry in mine if entry.word and _is_uncorrected(entry)])
+    if uncorrected is not None:
+        words["ecc_uncorrected"] = uncorrected
     failed = {
         slug(f"{title} {name}"): f"{word} ({name})"
         for (title, name), word in said.items()
@@ -207,6 +224,11 @@ def _claim(block: _Block, index: int | None, is_cut: bool) -> Claim:
         unnumbered = "nvidia-smi -q numbers no GPU, and this output does not list all of them"
         made = replace(made, silent={**made.silent, "index": Silence(NOT_ASKED, unnumbered)})
     return made
+
+
+def _is_uncorrected(entry: _Entry) -> bool:
+    is_total = (entry.title, entry.name) == ("Double Bit", "Total")
+    return entry.is_volatile and (is_total or bool(_UNCORRECTED.fullmatch(entry.name)))
 
 
 def _apart(entries: Sequence[_Entry]) -> tuple[list[_Entry], tuple[Partition, ...]]:

@@ -41,6 +41,8 @@ class _Row(NamedTuple):
     number: int
     address: str
     name: str
+    ecc: str | None
+    """What stands in the column `Volatile Uncorr. ECC`; None where the row ends before it."""
     beneath: list[str]
 
 
@@ -116,7 +118,7 @@ def _read(text: str) -> _Table:
         if kind == "head":
             head = head or line
         elif kind == "gpu" and gpu:
-            rows.append(_Row(int(gpu[1]), gpu[3], _MODE.sub("", gpu[2]).strip(), []))
+            rows.append(_Row(int(gpu[1]), gpu[3], _MODE.sub("", gpu[2]).strip(), _ecc(gpu[4]), []))
         elif kind == "mig" and device:
             mig.append(device)
         elif kind == "warning" and warned_of:
@@ -128,8 +130,14 @@ def _read(text: str) -> _Table:
     return _Table(driver[1] if driver else None, cuda[1] if cuda else None, bool(head), rows, mig, warned)
 
 
+def _ecc(cell: str | None) -> str | None:
+    return (cell or "").partition("|")[0].strip() or None
+
+
 def _claim(row: _Row, table: _Table) -> Claim:
     words = {"model": row.name, "address": row.address}
+    if row.ecc is not None:
+        words["ecc_uncorrected"] = row.ecc
     failed: dict[str, str] = {}
     readings = row.beneath[0] if row.beneath else ""
     memory = _MEMORY.search(readings)

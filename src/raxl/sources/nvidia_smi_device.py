@@ -15,7 +15,7 @@ from raxl.model.identity import pci_address
 from raxl.model.node import Software
 from raxl.model.problem import FAILED, NOT_APPLICABLE, NOT_ASKED, NOT_PERMITTED, NOT_SUPPORTED
 from raxl.model.report import Claim, Silence
-from raxl.sources import nvidia_names
+from raxl.sources import nvidia_names, nvidia_smi_counters
 from raxl.sources import nvidia_smi_values as values
 from raxl.sources.numbers import MOST_PLACES, whole
 
@@ -205,4 +205,4 @@ def _attributes(said: Words, words: Words) -> dict[str, str | int | float | bool
     action = words.get("recovery_action", "").strip()
     if action == "None" or values.says(action):
         found["recovery_action"] = action
-    return found
+    return {**found, **nvidia_smi_counters.attributes(said)}

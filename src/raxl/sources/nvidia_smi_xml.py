@@ -10,8 +10,8 @@ from xml.etree.ElementTree import Element
 
 from raxl.model.accelerator import Partition
 from raxl.model.identity import pci_address
+from raxl.sources import nvidia_smi_counters, xml_text
 from raxl.sources import nvidia_smi_values as values
-from raxl.sources import xml_text
 from raxl.sources.numbers import MOST_PLACES, whole
 
 COMMAND = ("nvidia-smi", "-q", "-x")
@@ -94,12 +94,27 @@ _WORDS = {
     "fabric_state": ("fabric/state",),
     "fabric_cluster": ("fabric/clusterUuid",),
     "fabric_clique": ("fabric/cliqueId",),
+    "remapped_rows_correctable": ("remapped_rows/remapped_row_corr",),
+    "remapped_rows_uncorrectable": ("remapped_rows/remapped_row_unc",),
+    "remap_pending": ("remapped_rows/remapped_row_pending",),
+    "remap_failure": ("remapped_rows/remapped_row_failure",),
+    "retired_pages_single_bit": ("retired_pages/multiple_single_bit_retirement/retired_count",),
+    "retired_pages_double_bit": ("retired_pages/double_bit_retirement/retired_count",),
+    "retirement_pending": ("retired_pages/pending_blacklist", "retired_pages/pending_retirement"),
+    "pcie_replays": ("pci/replay_counter",),
 }
 """Where the document says each word: the first of the places that says a value, else the first that it has."""
+_UNCORRECTED = ("sram_uncorrectable", "sram_uncorrectable_parity", "sram_uncorrectable_secded", "dram_uncorrectable")
+"""Uncorrected errors since the driver was loaded; before Turing, `double_bit/total`."""
 
 
 def _gpu(element: Element, is_cut: bool) -> Gpu:
     words = {name: word for name, paths in _WORDS.items() if (word := _word(element, paths)) is not None}
+    errors = element.find("ecc_errors/volatile")
+    if errors is not None:
+        told = [_raw(errors, path) for path in (*_UNCORRECTED, "double_bit/total") if errors.find(path) is not None]
+        uncorrected = nvidia_smi_counters.total(told)
+        words = words if uncorrected is None else {**words, "ecc_uncorrected": uncorrected}
     if pci_address(element.get("id")):
         words["address"] = str(element.get("id"))
     migs = enumerate(element.findall("mig_devices/mig_device"))
