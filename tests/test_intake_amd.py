@@ -156,7 +156,7 @@ def test_all_that_static_tells() -> None:
     assert (first.serial, first.architecture, first.subsystem_id) == ("692251001124", "gfx942", "1002:74a1")
     assert first.link is not None
     assert (first.link.max_speed_gts, first.link.max_width, first.link.width) == (32.0, 16, None)
-    assert first.attributes == {"compute_partition": "SPX", "memory_partition": "NPS1", "oam": "2"}
+    assert first.attributes == {"compute_partition": "SPX", "memory_partition": "NPS1", "oam_id": 2}
 
 
 def test_none_failed_and_left_out_are_told_apart() -> None:
@@ -170,6 +170,16 @@ def test_none_failed_and_left_out_are_told_apart() -> None:
         "memory_bytes": "failed",
         "architecture": "not-asked",
     }
+
+
+def test_counters_of_errors_and_what_is_not_counted() -> None:
+    ecc = {"total_correctable_count": 5, "total_uncorrectable_count": 0, "total_deferred_count": "N/A"}
+    (claim,) = claims(amd_smi_json, static(ecc=ecc, pcie={"replay_count": "AMDSMI_STATUS_API_FAILED"}))
+    assert claim.attributes == {"ecc_correctable": 5, "ecc_uncorrectable": 0}
+    unread = {name: why.reason for name, why in claim.silent.items() if name.startswith("attributes.")}
+    assert unread == {"attributes.pcie_replays": "failed"}
+    (card,) = claims(rocm_smi_json, '{"card0": {"GPU ID": "0x74a1", "PCIe Replay Count": "12"}}')
+    assert card.attributes == {"pcie_replays": 12}
 
 
 def test_a_driver_that_is_not_there_is_told() -> None:

@@ -14,17 +14,18 @@ from raxl.model.accelerator import Fabric, Partition, RayView
 from raxl.model.problem import DISAGREEMENT, NOT_APPLICABLE, NOT_SUPPORTED, Problem
 from raxl.model.report import Claim, Silence
 from raxl.sources import amd_names
-from raxl.sources.numbers import MOST_PLACES, whole
+from raxl.sources.numbers import MOST_COUNT, MOST_PLACES, whole
 
 _SHOWN = {
     "compute_partition": "compute_partition",
     "memory_partition": "memory_partition",
     "vbios": "vbios",
-    "hip_id": "hip_id",
     "smi_uuid": "uuid",
-    "oam": "oam_id",
 }
 """Attributes, and the fields whose words they are. `smi_uuid` is amd-smi's name of the device: ROCr takes another."""
+
+_NUMBERS = ("hip_id", "oam_id", "pcie_replays", "ecc_correctable", "ecc_uncorrectable", "ecc_deferred")
+"""Fields that are attributes by the same name; the errors are counted since the driver was loaded."""
 
 
 class Claims(NamedTuple):
@@ -95,7 +96,7 @@ def _claim(form: str, package: Sequence[Card], index: int | None, is_cut: bool) 
         fabric=Fabric(domain=hive) if hive else None,
         ray=RayView(resource="GPU", type=amd_names.RAY_TYPES.get(device or "")),
         visible_env=amd_names.VISIBLE,
-        attributes={name: words for name, key in _SHOWN.items() if (words := known(said.get(key)))},
+        attributes=_attributes(said),
         silent=_silences(form, said, len(package), is_cut),
     )
 
@@ -113,7 +114,15 @@ def _silences(form: str, said: dict[str, str], count: int, is_cut: bool) -> dict
     silent["ray.type"] = silence(said.get("device_id"), form, is_cut)
     if amd_values.hex_id(said.get("device_id")):
         silent["ray.type"] = Silence(NOT_SUPPORTED, "Ray has no name for this device id", form)
+    unread = {name: silence(said[name], form) for name in _NUMBERS if name in said and known(said[name]) is None}
+    silent.update((f"attributes.{name}", why) for name, why in unread.items() if why.reason != NOT_SUPPORTED)
     return silent
+
+
+def _attributes(said: dict[str, str]) -> dict[str, str | int | float | bool | None]:
+    shown = {name: words for name, key in _SHOWN.items() if (words := known(said.get(key)))}
+    numbers = {name: whole(said.get(name), MOST_COUNT) for name in _NUMBERS}
+    return {**shown, **{name: number for name, number in numbers.items() if number is not None}}
 
 
 def _has_no_driver(said: dict[str, str]) -> bool:

@@ -51,6 +51,10 @@ FIELDS = {
     "width": ("pcie.width", "pcie.current_lanes"),
     "max_speed": ("bus.max_pcie_speed", "bus.pcie_speed"),
     "max_width": ("bus.max_pcie_width", "bus.max_pcie_lanes", "bus.pcie_width"),
+    "pcie_replays": ("pcie.replay_count",),
+    "ecc_correctable": ("ecc.total_correctable_count",),
+    "ecc_uncorrectable": ("ecc.total_uncorrectable_count",),
+    "ecc_deferred": ("ecc.total_deferred_count",),
     "driver": ("driver.name", "driver.driver_name"),
     "driver_version": ("driver.version", "driver.driver_version"),
 }

@@ -27,6 +27,7 @@ FIELDS = {
     "numa_affinity": ("(topology) numa affinity",),
     "vbios": ("vbios version",),
     "memory": ("vram total memory (b)",),
+    "pcie_replays": ("pcie replay count",),
 }
 _VERSION = re.compile(r"[0-9][\w.+~-]{0,60}")
 
