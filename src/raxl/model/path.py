@@ -67,8 +67,10 @@ class Condition:
 
 
 def unknown(kind: str, message: str, reason: str | None, why: str, evidence: tuple[str, ...] = ()) -> Condition:
-    """A condition that is not known, and why; a file that is not there gives no words of its own."""
-    return Condition(kind, UNKNOWN, message, evidence, reason or NOT_ASKED, why or "the machine has no such file")
+    """A condition that is not known, and why; what was not asked, and a file that is not there, have no words."""
+    reason = reason or NOT_ASKED
+    wordless = "nobody read it" if reason == NOT_ASKED else "the machine has no such file"
+    return Condition(kind, UNKNOWN, message, evidence, reason, why or wordless)
 
 
 @dataclass(frozen=True)
