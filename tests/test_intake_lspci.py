@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bus_texts import DRAWN, SWITCHED
-from raxl.collect import assemble, inputs, machines
+from raxl.collect import assemble, inputs, machines, paths
 from raxl.intake import forms, lspci_list, lspci_tree
 from raxl.model.component import PciFunction, PciLink
 from raxl.model.node import Node
@@ -187,6 +187,50 @@ def test_kinds_of_adapters() -> None:
 00:0a.0 Infiniband controller [0207]: Mellanox Technologies CX8 Family [ConnectX-8 Data Direct] [15b3:2100]
 """
     assert [nic.kind for nic in node(text).nics] == ["ethernet", "efa", "ethernet", None, "infiniband"]
+
+
+ACS = "Capabilities: [148 v1] Access Control Services"
+OFF = "ACSCtl:\tSrcValid+ TransBlk- ReqRedir- CmpltRedir- UpstreamFwd- EgressCtrl- DirectTrans-"
+ON = "ACSCtl:\tSrcValid+ TransBlk- ReqRedir+ CmpltRedir+ UpstreamFwd+ EgressCtrl- DirectTrans-"
+
+
+@pytest.mark.parametrize(
+    ("details", "value", "reason"),
+    [
+        ((ACS, ON), ("SrcValid", "ReqRedir", "CmpltRedir", "UpstreamFwd"), None),
+        ((ACS, OFF), ("SrcValid",), None),
+        (("Capabilities: [100 v2] Advanced Error Reporting",), (), None),
+        ((ACS,), None, "not-asked"),
+        (("Capabilities: [40] Power Management version 3",), None, "not-asked"),
+        ((), None, "not-asked"),
+        (("Capabilities: <access denied>",), None, "not-permitted"),
+    ],
+)
+def test_what_of_acs_is_on(details: tuple[str, ...], value: object, reason: str | None) -> None:
+    """A function whose extended capabilities were read and hold no ACS has none on."""
+    text = "\n".join(["17:00.0 PCI bridge: Broadcom / LSI PEX890xx", *(f"\t{detail}" for detail in details)])
+    reading = lspci_list.parse(text)[0].ports["0000:17:00.0"]
+    assert (reading.value, reading.reason) == (value, reason)
+
+
+@pytest.mark.parametrize(
+    ("controls", "status", "words"),
+    [
+        (ON, "slows", "ACS is on at 0000:17:00.0 (ReqRedir and CmpltRedir)"),
+        (OFF, "clear", "ACS redirects nothing at 0000:17:00.0 and 0000:17:01.0"),
+        ("", "unknown", "lspci -vv"),
+    ],
+)
+def test_a_path_through_listed_ports_tells_what_their_acs_does(controls: str, status: str, words: str) -> None:
+    text = SWITCHED
+    for port, control in (("17:00.0", controls), ("17:01.0", OFF)):
+        head = next(line for line in SWITCHED.splitlines() if line.startswith(port))
+        text = text.replace(head, f"{head}\n\t{ACS}\n\t\t{control}" if control else head)
+    (recording,) = inputs._from_bytes(text.encode(), "given")
+    document, _ = paths.document([recording], assemble.inventory([recording]), ("0000:18:00.0", "0000:19:00.0"))
+    (condition,) = [one for one in document.path.obstacles if one.kind == "acs"]
+    assert condition.status == status
+    assert words in f"{condition.message} {condition.why}"
 
 
 # --- the way up -----------------------------------------------------------------------------------------------------

@@ -98,7 +98,7 @@ def inventory(recordings: Sequence[Recording], plugins: Sequence[Guest] = ()) ->
 def facts(recording: Recording) -> Facts:
     """The readings that only checks want."""
     host = ReplayHost(recording)
-    limit, module, own = limits.ask(host), modules.ask(host), system.ask(host)
+    limit, module, own, rdma = limits.ask(host), modules.ask(host), system.ask(host), infiniband.ask(host)
     command_line, environment = own.files["command_line"], own.environment
     return Facts(
         limits=Reading(limits.parse(limit), "getrlimit(2)", limit.reason, limit.message),
@@ -107,6 +107,12 @@ def facts(recording: Recording) -> Facts:
             system.kernel_parameters(own), "/proc/cmdline", command_line.reason, command_line.message
         ),
         environment=Reading(environment.value, "environ(7)", environment.reason, environment.message),
+        links_downed=Reading(
+            infiniband.links_downed(rdma) if rdma.listing.known else None,
+            infiniband.FOLDER,
+            rdma.listing.reason,
+            rdma.listing.message,
+        ),
     )
 
 

@@ -12,8 +12,10 @@ from raxl.errors import UsageError
 from raxl.host.record import Recording
 from raxl.host.replay import ReplayHost
 from raxl.intake import documents
+from raxl.intake.foreign import Foreign
 from raxl.model import printable
 from raxl.model.codec import PATH
+from raxl.model.facts import Reading
 from raxl.model.inventory import Inventory
 from raxl.model.node import Node, NumaNode
 from raxl.model.path import PathDocument
@@ -38,14 +40,24 @@ def machine(recording: Recording, node: Node) -> paths.Machine:
     """The node with what it does not publish."""
     host = ReplayHost(recording)
     facts = assemble.facts(recording)
+    told = documents.read(host)[0]
+    peering = peers.parse(peers.ask(host), facts.modules, facts.kernel_parameters)
     return paths.Machine(
         node=node,
-        functions=bus_of(host, documents.read(host)[0]).functions,
+        functions=bus_of(host, told).functions,
         packages=_packages(node.numa_nodes, cpu.packages(cpu.ask(host))),
-        peering=replace(
-            peers.parse(peers.ask(host), facts.modules, facts.kernel_parameters), p2p=nvml.p2p(nvml.ask(host))
-        ),
+        peering=replace(peering, p2p=nvml.p2p(nvml.ask(host)), ports=_ports(peering.ports, told)),
     )
+
+
+def _ports(kernel: Mapping[str, Reading], told: Sequence[Foreign]) -> dict[str, Reading]:
+    """What of ACS is on at each port, from the kernel where it let raxl read that, else from a document."""
+    found = dict(kernel)
+    for address, reading in (item for document in told for item in document.ports.items()):
+        known = found.get(address)
+        if known is None or (known.reason is not None and reading.reason is None):
+            found[address] = reading
+    return found
 
 
 def _packages(numa_nodes: Sequence[NumaNode], packages: Mapping[int, int]) -> dict[int, int]:

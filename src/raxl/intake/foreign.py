@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from raxl.model.component import PciFunction
+from raxl.model.facts import Reading
 from raxl.model.nic import Nic
 from raxl.model.node import Cpu, NumaNode, OperatingSystem
 from raxl.model.report import Report
@@ -24,3 +27,5 @@ class Foreign(NamedTuple):
     nics: tuple[Nic, ...] = ()
     report: Report = Report()
     """Claims about accelerators (by PCI address where it is known) and scale-up links between them."""
+    ports: Mapping[str, Reading] = MappingProxyType({})
+    """By PCI address: the ACS controls that are on, as `raxl.model.peering` has them."""

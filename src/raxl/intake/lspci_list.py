@@ -40,7 +40,7 @@ def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:
     records, doubles = _distinct([found for header, details in groups if (found := record(header, details))])
     placed = lspci_chains.placed(records)
     functions = tuple(pci.with_ceiling(function, placed) for function in _with_owners(placed, records))
-    return Foreign(FORM, functions=functions), (
+    return Foreign(FORM, functions=functions, ports={address: one.controls for address, one in records.items()}), (
         *doubles,
         *_lost(functions),
         *_denied(records),
@@ -97,6 +97,7 @@ def _distinct(records: Sequence[Record]) -> tuple[dict[str, Record], list[Proble
             max(first.virtual_functions, one.virtual_functions),
             first.is_virtual or one.is_virtual,
             first.is_denied and one.is_denied,
+            first.controls if first.controls.reason is None else one.controls,
         )
     return found, problems
 

@@ -11,7 +11,9 @@ from typing import NamedTuple
 
 from raxl.intake import pci_classes, pci_names
 from raxl.model.component import PciFunction, PciLink
+from raxl.model.facts import Reading
 from raxl.model.identity import pci_address
+from raxl.model.problem import NOT_ASKED, NOT_PERMITTED
 from raxl.sources import pci
 from raxl.sources.numbers import MOST_PLACES, whole
 
@@ -27,6 +29,11 @@ _NOW = re.compile(r"(?:LnkSta:|Link:)\s*Speed ([^,]+), Width x([0-9]{1,3})")
 _RATE = re.compile(r"([0-9]{1,4}(?:\.[0-9]{1,3})?)G(?:T|b)/s")
 _IN_ROOT = re.compile(r"Express (?:\(v[0-9]\) )?(?:Root Port|Root Complex)")
 _VIRTUAL_FUNCTIONS = re.compile(r"Number of VFs: ([0-9]{1,5})")
+_CONTROLS = re.compile(r"ACSCtl:\s*((?:[A-Za-z]{1,20}[+-]\s*){1,12})")
+_DENIED = "lspci was not permitted to read its capabilities"
+_HAS_ACS = re.compile(r"Capabilities: .*\bAccess Control Services\b")
+_EXTENDED = re.compile(r"Capabilities: \[[0-9a-f]{3}\b")
+"""A capability at 100 or beyond, among which ACS is: so those were read."""
 _GONE = ("!!! Unknown header type 7f", "(rev ff)")
 """What lspci prints where every byte of the configuration space reads ff: nothing answers at this address."""
 
@@ -44,6 +51,8 @@ class Record(NamedTuple):
     """Whether its name calls it a virtual function."""
     is_denied: bool
     """Whether lspci was not permitted to read its capabilities."""
+    controls: Reading
+    """The ACS controls that are on; none for a function without ACS."""
 
 
 def is_header(line: str) -> bool:
@@ -63,6 +72,7 @@ def record(header: str, details: list[str]) -> Record | None:
     secondary = buses[1].lower() if buses and int(buses[1], 16) > int(buses[0], 16) else None
     number = next((line for line in said if line.startswith("NUMA node:")), "")
     virtual = _first(_VIRTUAL_FUNCTIONS, said)
+    is_denied = any(line.startswith("Capabilities: <access denied>") for line in said)
     function = PciFunction(
         address=address,
         class_id=class_id,
@@ -84,7 +94,8 @@ def record(header: str, details: list[str]) -> Record | None:
         is_in_root=class_id.startswith("0600") or any(_IN_ROOT.search(line) for line in said),
         virtual_functions=int(virtual[0]) if virtual else 0,
         is_virtual="Virtual Function" in named.name,
-        is_denied=any(line.startswith("Capabilities: <access denied>") for line in said),
+        is_denied=is_denied,
+        controls=Reading(None, FORM, NOT_PERMITTED, _DENIED) if is_denied else _controls(said),
     )
 
 
@@ -125,6 +136,18 @@ def _first(pattern: re.Pattern[str], lines: list[str]) -> tuple[str, ...] | None
 
 def _after(label: str, lines: list[str]) -> str | None:
     return next((line[len(label) :].strip() or None for line in lines if line.startswith(label)), None)
+
+
+def _controls(lines: list[str]) -> Reading:
+    """lspci says of ACS that it is there with `-v`, and what of it is on with `-vv`."""
+    flags = _first(_CONTROLS, lines)
+    if flags is not None:
+        return Reading(tuple(name[:-1] for name in flags[0].split() if name.endswith("+")), FORM)
+    if any(map(_HAS_ACS.match, lines)):
+        return Reading(None, FORM, NOT_ASKED, "lspci -vv tells what of ACS is on")
+    if any(map(_EXTENDED.match, lines)):
+        return Reading((), FORM)
+    return Reading(None, FORM, NOT_ASKED, "lspci -vv, run as root, tells it")
 
 
 def _subsystem(lines: list[str]) -> str | None:

@@ -28,6 +28,8 @@ class Facts:
     """The allowed part of the kernel's command line."""
     environment: Reading
     """The allowed part of the asking process's environment."""
+    links_downed: Reading
+    """By `mlx5_0/1`: how often the link of an RDMA port failed. Ports without such a counter are left out."""
 
     def readings(self) -> Mapping[str, Reading]:
         """Every reading by name."""

@@ -6,11 +6,11 @@ https://docs.kernel.org/infiniband/sysfs.html
 from __future__ import annotations
 
 import re
-from typing import Mapping, NamedTuple
+from typing import Dict, Mapping, NamedTuple
 
 from raxl.host import Answer, Host, stripped
 from raxl.model.identity import last_pci_address
-from raxl.sources.numbers import MOST_PLACES, whole
+from raxl.sources.numbers import MOST_COUNT, MOST_PLACES, whole
 
 FOLDER = "/sys/class/infiniband"
 _FILES = ("fw_ver", "hca_type", "board_id")
@@ -70,12 +70,26 @@ def ask(host: Host) -> Answers:
 def _ask_port(host: Host, folder: str) -> dict[str, Answer]:
     files = {file: host.text(f"{folder}/{file}") for file in _PORT_FILES}
     files["netdev"] = host.text(f"{folder}/gid_attrs/ndevs/0")
+    files["link_downed"] = host.text(f"{folder}/counters/link_downed")
     return files
 
 
 def parse(answers: Answers) -> tuple[RdmaDevice, ...]:
     """Every RDMA device."""
     return tuple(_device(name, files, answers.ports[name]) for name, files in sorted(answers.devices.items()))
+
+
+def links_downed(answers: Answers) -> Dict[str, int]:
+    """By `mlx5_0/1`: how often the port's link failed since its counters were cleared, for the ports that count it.
+
+    InfiniBand Architecture Specification 1.4, volume 1, 16.1.3.5: LinkDownedCounter has 8 bits and stays at 255.
+    """
+    counts = {
+        f"{name}/{number}": whole(stripped(files["link_downed"]), MOST_COUNT)
+        for name, ports in answers.ports.items()
+        for number, files in ports.items()
+    }
+    return {port: count for port, count in counts.items() if count is not None}
 
 
 def _device(name: str, files: Mapping[str, Answer], ports: Mapping[int, Mapping[str, Answer]]) -> RdmaDevice:

@@ -23,6 +23,8 @@ from raxl.topology import gpudirect, ways
 
 _REDIRECTS = ("ReqRedir", "CmpltRedir")
 """Controls by which a port sends peer traffic up to the root port."""
+_OF_PORTS = ("sysfs", "lspci", "lspci-tree")
+"""What names the bridges that are there; of a topology document's tree the ports may be made up."""
 _OWN_DRIVERS = {"nvidia": "nvidia", "amd": "amdgpu"}
 _ACS = "whether ACS redirects peer traffic"
 _TRANSLATES = "whether an IOMMU translates DMA"
@@ -141,7 +143,7 @@ def _acs(pair: Pair) -> Iterator[Condition]:
     """Whether the ports at which the traffic turns send it up to the root port."""
     mine, other = pair.functions
     ports = ways.meeting(mine, other) if mine and other else ()
-    if not ports or mine is None or mine.evidence != "sysfs":
+    if not ports or mine is None or mine.evidence not in _OF_PORTS:
         return
     if pair.node.path_trust == "virtual":
         yield unknown("acs", _ACS, NOT_APPLICABLE, "the ports of a virtual PCI tree are not those of the machine")
