@@ -15,6 +15,20 @@ LEGEND = {
     "SYS": "between NUMA nodes",
 }
 
+FABRIC_NAMES = {
+    "nvlink": "NVLink",
+    "xgmi": "XGMI",
+    "ici": "ICI",
+    "neuron": "NeuronLink",
+    "metaxlink": "MetaXLink",
+    "tt-eth": "Ethernet",
+    "roce": "RoCE",
+    "hccs": "HCCS",
+    "sio": "SIO",
+    "xelink": "Xe Link",
+}
+"""The name of each scale-up fabric, by the kind of its links."""
+
 FABRIC_PREFIXES = {
     "nvlink": "NV",
     "xgmi": "XGMI",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from raxl.model.link import PCIE_CLASSES, Link
+from raxl.model.link import FABRIC_NAMES, PCIE_CLASSES, Link
 from raxl.model.node import Node
 from raxl.model.printable import clean
 from raxl.render.naming import Names, counted, kind_name
@@ -14,18 +14,6 @@ from raxl.render.quantity import byte_rate, listed
 Fact = tuple[str, str]
 """What it is about, and what is so."""
 
-FABRIC_NAMES = {
-    "nvlink": "NVLink",
-    "xgmi": "XGMI",
-    "ici": "ICI",
-    "neuron": "NeuronLink",
-    "metaxlink": "MetaXLink",
-    "tt-eth": "Ethernet",
-    "roce": "RoCE",
-    "hccs": "HCCS",
-    "sio": "SIO",
-    "xelink": "Xe Link",
-}
 _UP = (None, "ok", "up", "active")
 
 

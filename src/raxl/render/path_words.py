@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from raxl.model.link import FABRIC_NAMES
 from raxl.model.node import Node
 from raxl.model.path import Component, Hop, Path
 from raxl.model.printable import clean
-from raxl.render.fabric_facts import FABRIC_NAMES
 from raxl.render.naming import Names
 from raxl.render.quantity import byte_rate, generation, pci_link
 from raxl.render.text import UNBREAKABLE

@@ -7,13 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from raxl.model.accelerator import Accelerator
 from raxl.model.inventory import Inventory
-from raxl.model.link import FABRIC_PREFIXES, LEGEND, Link
+from raxl.model.link import FABRIC_NAMES, FABRIC_PREFIXES, LEGEND, Link
 from raxl.model.nic import Nic
 from raxl.model.node import Node
 from raxl.model.printable import clean
 from raxl.render.cells import Cells
 from raxl.render.columns import Column, Row, lay_out
-from raxl.render.fabric_facts import FABRIC_NAMES
 from raxl.render.naming import Names, kind_name
 from raxl.render.node_heading import VIRTUAL
 from raxl.render.sentence import devices_known, none_found

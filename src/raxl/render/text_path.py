@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from raxl.model.link import FABRIC_NAMES
 from raxl.model.node import Node
 from raxl.model.path import BLOCKS, CLEAR, SLOWS, UNKNOWN, Condition, Path
 from raxl.model.printable import clean
 from raxl.render import path_words
-from raxl.render.fabric_facts import FABRIC_NAMES
 from raxl.render.naming import Names
 from raxl.render.quantity import bit_rate, byte_rate, listed
 from raxl.render.text import Line, Page, Style, display_width, parted

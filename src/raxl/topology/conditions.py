@@ -14,6 +14,7 @@ from raxl.model import nominal
 from raxl.model.accelerator import Accelerator
 from raxl.model.component import PciFunction
 from raxl.model.facts import Reading
+from raxl.model.link import FABRIC_NAMES
 from raxl.model.nic import Nic
 from raxl.model.node import Node
 from raxl.model.path import BLOCKS, CLEAR, SLOWS, UNKNOWN, Condition, Path, unknown
@@ -113,7 +114,7 @@ def _scale_up(pair: Pair) -> Iterator[Condition]:
         return
     others = sorted({str(link.kind) for link in pair.node.links if link.kind not in (None, "pcie")})
     if others:
-        fabric = " and ".join(ways.FABRIC_NAMES.get(name, name.upper()) for name in others)
+        fabric = " and ".join(FABRIC_NAMES.get(name, name.upper()) for name in others)
         yield Condition(
             "scale-up", SLOWS, f"{fabric} joins other pairs of this node, not these two", pair.path.evidence
         )

@@ -10,7 +10,7 @@ from typing import Mapping, NamedTuple, Sequence
 from raxl.model import nominal
 from raxl.model.accelerator import Accelerator
 from raxl.model.component import PciFunction
-from raxl.model.link import PCIE_CLASSES, Link
+from raxl.model.link import FABRIC_NAMES, PCIE_CLASSES, Link
 from raxl.model.nic import Nic
 from raxl.model.node import Node
 from raxl.model.path import Component, Hop, Path
@@ -97,7 +97,7 @@ def _scale_up(
     ids = [device.pci.device_id if device.pci else None for device in ends]
     generation = nominal.nvlink_generation(ids[0]) if link.kind == "nvlink" else None
     kind = str(link.kind)
-    name = ways.FABRIC_NAMES.get(kind, kind.upper()) + (f" {generation}" if generation else "")
+    name = FABRIC_NAMES.get(kind, kind.upper()) + (f" {generation}" if generation else "")
     components = [_component(device) for device in ends]
     if kind == "nvlink" and is_switched(node, link):
         components.insert(1, Component("nvswitch", "nvswitch"))

@@ -9,19 +9,6 @@ from raxl.model import nominal
 from raxl.model.component import PciFunction, PciLink
 from raxl.model.path import Component, Hop
 
-FABRIC_NAMES = {
-    "nvlink": "NVLink",
-    "xgmi": "XGMI",
-    "ici": "ICI",
-    "neuron": "NeuronLink",
-    "metaxlink": "MetaXLink",
-    "tt-eth": "Ethernet",
-    "roce": "RoCE",
-    "hccs": "HCCS",
-    "sio": "SIO",
-    "xelink": "Xe Link",
-}
-
 
 class Tree(NamedTuple):
     """The PCI functions by address, and the processor of each NUMA node where it is known."""
