@@ -18,6 +18,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--accept", action="store_true", help="write the outputs of now as the expected ones")
 
 
+@pytest.fixture
+def accept(request: pytest.FixtureRequest) -> bool:
+    """Whether the outputs of now are the expected ones."""
+    return bool(request.config.getoption("--accept"))
+
+
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     if report.skipped and isinstance(report.longrepr, tuple):
         _skipped[report.longrepr[2]] += 1

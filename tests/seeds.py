@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import io
 import tarfile
+from collections.abc import Mapping
+from pathlib import Path
 
 import bus_texts
 import hl_smi_texts
@@ -375,6 +377,16 @@ TEXTS = {
     **xpu_smi_texts.TEXTS,
 }
 """One document of each textual form."""
+
+
+def write(folder: Path, files: Mapping[str, str], links: Mapping[str, str]) -> None:
+    """Writes a machine's files and links below a folder."""
+    for path, content in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(content)
+    for path, target in links.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).symlink_to(target)
 
 
 def machine(hostname: str = "gpu-node-17.example.org") -> tuple[dict[str, str], dict[str, str]]:

@@ -145,6 +145,15 @@ def live(stub: Stub, name: str, folder: Path) -> Ran:
     return Ran(done.returncode, done.stdout, time.monotonic() - begun, snapshot)
 
 
+def replay(ran: Ran, view: str) -> tuple[str, int]:
+    """What a view of the recording prints, and its exit code; `topo` must print of it what it printed live."""
+    command, ending = view.split(".")
+    done = raxl(command, *(["--format", "json"] if ending == "json" else []), "--from", str(ran.snapshot))
+    if view == "topo.txt":
+        assert (ran.text, ran.code) == (done.stdout, done.returncode)
+    return re.sub(r'"created": "[^"]+"', '"created": "2026-01-15T08:00:00Z"', done.stdout), done.returncode
+
+
 def raxl(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
         [sys.executable, "-m", "raxl", *arguments],

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,14 +14,14 @@ from typing import Any
 
 import pytest
 
+import kept
 import recordings
 from raxl import __version__
 from raxl.collect import assemble, inputs
 from raxl.host import Answer, pack
 from raxl.host.record import Recording
 from raxl.plugins import registry
-from stubs import AMDSMI, VIEWS, Ran, binding, build, live, node, raxl
-from test_recordings import EXPECTED, VERSION
+from stubs import AMDSMI, VIEWS, Ran, binding, build, live, node, raxl, replay
 
 NAMES = AMDSMI.machines
 CODES = dict.fromkeys(NAMES, 0) | dict.fromkeys(("gpu-lost", "hang", "hang-at-start"), 3)
@@ -58,20 +57,10 @@ def problems(found: dict[str, Any], subject: str) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("name", NAMES)
-def test_output_is_as_expected(name: str, view: str, ran: dict[str, Ran], request: pytest.FixtureRequest) -> None:
-    command, ending = view.split(".")
-    options = ["--format", "json"] if ending == "json" else []
-    done = raxl(command, *options, "--from", str(ran[name].snapshot))
-    printed = done.stdout.replace(f'": "{__version__}"', f'": "{VERSION}"')
-    printed = re.sub(r'"created": "[^"]+"', '"created": "2026-01-15T08:00:00Z"', printed)
-    path = EXPECTED / f"amdsmi-{name}" / view
-    if request.config.getoption("--accept"):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(printed)
-    assert printed == path.read_text()
-    assert done.returncode == CODES[name]
-    if view == "topo.txt":
-        assert (ran[name].text, ran[name].code) == (done.stdout, done.returncode)
+def test_output_is_as_expected(name: str, view: str, ran: dict[str, Ran], accept: bool) -> None:
+    printed, code = replay(ran[name], view)
+    kept.check(f"amdsmi-{name}", view, printed, accept)
+    assert code == CODES[name]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -11,7 +11,6 @@ from collections import Counter
 from typing import Any
 
 import pytest
-import yaml
 
 import captures
 from raxl.collect import assemble, inputs, paths
@@ -21,6 +20,7 @@ from raxl.intake.foreign import Foreign
 from raxl.model import codec
 from raxl.model.component import PciFunction
 from raxl.model.identity import pci_address
+from test_captures import entries
 
 ABOUT_IT = {"note"}
 """Keys that are words for a person."""
@@ -35,14 +35,6 @@ IB_KEYS = {
     *("hcas", "switches", "speeds", "shown", "down", "link_layer", "failed", "active", "rate", "nics", "rdma_links"),
     *("netdev_operstate", "same_card"),
 }
-
-
-def entries(kind: str) -> list[Any]:
-    """The manifest's entries of a kind, or one test that is visibly skipped."""
-    if captures.CORPUS is None:
-        return [captures.NONE]
-    held = yaml.safe_load((captures.CORPUS / "MANIFEST.yaml").read_text())["entries"]
-    return [pytest.param(entry, id=entry["path"]) for entry in held if entry["kind"] == kind]
 
 
 def path_of(entry: dict[str, Any]) -> str:

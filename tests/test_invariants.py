@@ -14,7 +14,7 @@ import pytest
 
 import captures
 import recordings
-import seeds
+import samples
 from raxl.collect import assemble, inputs, keeping, unknown
 from raxl.host import Question
 from raxl.host.record import Recording
@@ -30,9 +30,6 @@ from raxl.render.text import to_text
 from raxl.sources import pci
 
 SCHEMA = jsonschema.Draft202012Validator(json.loads(codec.schema("inventory")))
-FOREIGN = ("tree.tar.gz", *seeds.TEXTS)
-"""One small input of each form of another tool, `tests/seeds.py`."""
-SOURCES = [*recordings.NAMES, *FOREIGN, *captures.of(*captures.FORMS)]
 KEPT = ("answers", "name", "source", "created", "recorded_by", "nature", "unasked", "notes")
 """What a snapshot keeps of a recording."""
 PCI_LISTING = Question("names", pci.FOLDER)
@@ -42,19 +39,9 @@ REMOVALS = 5_000
 """Of another one of N answers, about REMOVALS / N are."""
 
 
-def opened(source: str | Path, folder: Path) -> list[Recording]:
-    if isinstance(source, Path):
-        return inputs.opened([str(source)])
-    if source in recordings.NAMES:
-        return [recordings.recording(source)]
-    content = seeds.TEXTS[source].encode() if source in seeds.TEXTS else seeds.tar(seeds.entries())
-    (folder / source).write_bytes(content)
-    return inputs.opened([str(folder / source)])
-
-
-@pytest.fixture(scope="module", params=SOURCES, ids=lambda source: "/".join(Path(source).parts[-2:]))
+@pytest.fixture(scope="module", params=samples.ALL, ids=samples.name)
 def read(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Recording], Inventory]:
-    held = opened(request.param, tmp_path_factory.mktemp("foreign"))
+    held = samples.opened(request.param, tmp_path_factory.mktemp("foreign"))
     return held, assemble.inventory(held)
 
 
@@ -210,9 +197,9 @@ def test_recorded_and_replayed_it_is_the_same(held: list[Recording], inventory: 
     assert keeping.packed(replayed) == kept.read_bytes()
 
 
-@pytest.mark.parametrize("source", [*recordings.NAMES[::6], *FOREIGN])  # what is equal prints the same: some of all
+@pytest.mark.parametrize("source", [*recordings.NAMES[::6], *samples.FOREIGN])  # equals print the same: some of all
 def test_recorded_and_replayed_it_prints_the_same_text(source: str, tmp_path: Path) -> None:
-    held = opened(source, tmp_path)
+    held = samples.opened(source, tmp_path)
     first = printed(assemble.inventory(held))
     kept = tmp_path / "kept.tar.gz"
     kept.write_bytes(keeping.packed(held))

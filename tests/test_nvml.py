@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from raxl import __version__
-from stubs import NVML, VIEWS, Ran, build, live, node, raxl
-from test_recordings import EXPECTED, VERSION
+import kept
+from stubs import NVML, VIEWS, Ran, build, live, node, raxl, replay
 
 NAMES = NVML.machines
 CODES = dict.fromkeys(NAMES, 0) | dict.fromkeys(
@@ -34,20 +32,10 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ran]:
 
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("name", NAMES)
-def test_output_is_as_expected(name: str, view: str, ran: dict[str, Ran], request: pytest.FixtureRequest) -> None:
-    command, ending = view.split(".")
-    options = ["--format", "json"] if ending == "json" else []
-    done = raxl(command, *options, "--from", str(ran[name].snapshot))
-    printed = done.stdout.replace(f'": "{__version__}"', f'": "{VERSION}"')
-    printed = re.sub(r'"created": "[^"]+"', '"created": "2026-01-15T08:00:00Z"', printed)
-    path = EXPECTED / f"nvml-{name}" / view
-    if request.config.getoption("--accept"):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(printed)
-    assert printed == path.read_text()
-    assert done.returncode == CODES[name]
-    if view == "topo.txt":
-        assert (ran[name].text, ran[name].code) == (done.stdout, done.returncode)
+def test_output_is_as_expected(name: str, view: str, ran: dict[str, Ran], accept: bool) -> None:
+    printed, code = replay(ran[name], view)
+    kept.check(f"nvml-{name}", view, printed, accept)
+    assert code == CODES[name]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -9,9 +9,8 @@ from pathlib import Path as FilePath
 import jsonschema
 import pytest
 
-import captures
 import recordings
-import seeds
+import samples
 from raxl import __version__
 from raxl.cli import outcome
 from raxl.cli.app import app
@@ -331,24 +330,12 @@ def test_gpudirect_rdma_needs_dma_buf_or_peermem_and_an_rdma_device(
     assert [use.way for use in path.uses] == ways[status]
 
 
-FOREIGN = ("tree.tar.gz", *seeds.TEXTS)
-SOURCES = [*recordings.NAMES, *FOREIGN, *captures.of(*captures.FORMS)]
 MOST_PAIRS = 40
 
 
-def opened(source: str | FilePath, folder: FilePath) -> list[Recording]:
-    if isinstance(source, FilePath):
-        return inputs.opened([str(source)])
-    if source in recordings.NAMES:
-        return [recordings.recording(source)]
-    content = seeds.TEXTS[source].encode() if source in seeds.TEXTS else seeds.tar(seeds.entries())
-    (folder / source).write_bytes(content)
-    return inputs.opened([str(folder / source)])
-
-
-@pytest.mark.parametrize("source", SOURCES, ids=lambda source: "/".join(FilePath(source).parts[-2:]))
-def test_every_path_holds_together(source: str | FilePath, tmp_path: FilePath) -> None:
-    for recording in opened(source, tmp_path):
+@pytest.mark.parametrize("sample", samples.ALL, ids=samples.name)
+def test_every_path_holds_together(sample: str | FilePath, tmp_path: FilePath) -> None:
+    for recording in samples.opened(sample, tmp_path):
         node = assemble.node(recording)
         found = paths.machine(recording, node)
         pairs = list(combinations([one.id for one in (*node.accelerators, *node.nics)], 2))

@@ -12,16 +12,12 @@ from pathlib import Path
 
 import pytest
 
+import kept
 import recordings
 import stubs
-from raxl import __version__
 from raxl.cli import discover, topo
 from raxl.cli.source import Source
 from raxl.cli.streams import Streams
-
-EXPECTED = Path(__file__).parent / "expected"
-VERSION = "VERSION"
-"""Stands in the expected files for raxl's own version, so that a release changes none of them."""
 
 VIEWS: dict[str, tuple[Callable[..., int], Callable[[Source], object]]] = {
     "discover.txt": (discover.run, discover.Options),
@@ -119,11 +115,6 @@ def snapshots(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def accept(request: pytest.FixtureRequest) -> bool:
-    return bool(request.config.getoption("--accept"))
-
-
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("name", recordings.NAMES)
 def test_output_is_as_expected(
@@ -147,12 +138,7 @@ def check(
     output = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
     code = run(options(Source((str(snapshots / f"{name}.tar.gz"),))), Streams(output, io.StringIO()))
     output.seek(0)
-    printed = output.read().replace(f'": "{__version__}"', f'": "{VERSION}"')
-    path = EXPECTED / name / view
-    if accept:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(printed)
-    assert printed == path.read_text()
+    kept.check(name, view, output.read(), accept)
     assert code == EXIT_CODES[name]
 
 
@@ -180,7 +166,7 @@ def test_path_is_as_expected(
 
 
 def test_nothing_is_expected_of_recordings_that_are_gone(accept: bool) -> None:
-    found = {path.relative_to(EXPECTED) for path in EXPECTED.glob("*/*")}
+    found = {path.relative_to(kept.FOLDER) for path in kept.FOLDER.glob("*/*")}
     wanted = {Path(name, view) for name in recordings.NAMES for view in VIEWS}
     wanted |= {Path(name, path_view(a, b, format)) for name, a, b, format in ASKED_PATHS}
     wanted |= {
@@ -188,7 +174,7 @@ def test_nothing_is_expected_of_recordings_that_are_gone(accept: bool) -> None:
     }
     stale = found - wanted
     if accept:
-        for path in {EXPECTED / path.parts[0] for path in stale} - {EXPECTED / path.parts[0] for path in wanted}:
+        for path in {kept.FOLDER / path.parts[0] for path in stale} - {kept.FOLDER / path.parts[0] for path in wanted}:
             shutil.rmtree(path)
     assert accept or not stale
 

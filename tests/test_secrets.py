@@ -87,12 +87,7 @@ def root(tmp_path: Path) -> Path:
         "run/secrets/kubernetes.io/serviceaccount/token": CANARY,
         "run/credentials": CANARY,
     }
-    for path, text in files.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text)
-    for path, target in links.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).symlink_to(target)
+    seeds.write(folder, files, links)
     return folder
 
 
