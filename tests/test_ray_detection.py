@@ -55,59 +55,83 @@ MACHINES = {
         "Ray would give no accelerator type (it has none for this PCI id): start it with "
         "--labels=ray.io/accelerator-type=AMD-Radeon-AI-PRO-R9700",
     ),
+    "amd-none-given": Expected(
+        "n",
+        "ray.GPU",
+        "Ray would register no GPU (no file of these devices is in /dev): give the container /dev/kfd and "
+        "/dev/dri/renderD*",
+    ),
+    "amd-of-four-two-given": Expected(
+        "nnnn",
+        "ray.GPU",
+        "Ray would register no GPU (Ray counts AMD devices by the Python package amdsmi, which is not "
+        "beside it): install amdsmi beside Ray, or start it with --num-gpus 2",
+    ),
     "amd-sound": Expected("yyyy"),
     "amd-without-amdsmi": Expected(
         "nnnn",
         "ray.GPU",
-        "Ray would register none (Ray counts AMD devices by the Python package amdsmi, which is not "
+        "Ray would register no GPU (Ray counts AMD devices by the Python package amdsmi, which is not "
         "beside it): install amdsmi beside Ray, or start it with --num-gpus 4",
     ),
     "amd-without-ray": Expected("????"),
     "ascend-by-files": Expected("yy"),
+    "ascend-visible-twice": Expected(
+        "ny",
+        "ray.NPU",
+        "Ray would register 2 NPU (ASCEND_RT_VISIBLE_DEVICES=1,1 names 1 twice): set ASCEND_RT_VISIBLE_DEVICES=1",
+    ),
     "furiosa-without-package": Expected(
         "n",
         "ray.FURIOSA",
-        "Ray would register none (Ray counts FuriosaAI devices by the Python package furiosa_smi_py, "
+        "Ray would register no FURIOSA (Ray counts FuriosaAI devices by the Python package furiosa_smi_py, "
         "which is not beside it): install furiosa_smi_py beside Ray, or start it with "
         "--resources='{\"FURIOSA\": 1}'",
+    ),
+    "gaudi-of-two-one-given": Expected(
+        "nn",
+        "ray.HPU",
+        "Ray would register no HPU (Ray counts Intel Gaudi devices by the Python package "
+        "habana_frameworks, which is not beside it): install habana_frameworks beside Ray, or start it "
+        "with --resources='{\"HPU\": 1}'",
     ),
     "gaudi-without-package": Expected(
         "nn",
         "ray.HPU",
-        "Ray would register none (Ray counts Intel Gaudi devices by the Python package "
+        "Ray would register no HPU (Ray counts Intel Gaudi devices by the Python package "
         "habana_frameworks, which is not beside it): install habana_frameworks beside Ray, or start it "
         "with --resources='{\"HPU\": 2}'",
     ),
     "igpu-of-amd": Expected(
         "nnnn",
         "ray.GPU",
-        "Ray would register 1 (it takes the node for one of AMD's: amdsmi lists what amdgpu drives: "
+        "Ray would register 1 GPU (it takes the node for one of AMD's: amdsmi lists what amdgpu drives: "
         "0000:c8:00.0): uninstall the Python package amdsmi beside Ray",
     ),
     "library-missing": Expected(
         "nnnn",
         "ray.GPU",
-        "Ray would register none (Ray takes an NVML that does not start for no GPU: NVML error 12: NVML "
+        "Ray would register no GPU (Ray takes an NVML that does not start for no GPU: NVML error 12: NVML "
         "Shared Library Not Found): give the container NVIDIA_DRIVER_CAPABILITIES=compute,utility, or "
         "start it with --num-gpus 4",
     ),
     "metax-without-package": Expected(
         "n",
         "ray.GPU",
-        "Ray would register none (Ray counts MetaX devices by the Python package pymxsml, which is not "
+        "Ray would register no GPU (Ray counts MetaX devices by the Python package pymxsml, which is not "
         "beside it): install pymxsml beside Ray, or start it with --num-gpus 1",
     ),
     "mig-boards": Expected(
         "y",
         "ray.GPU",
-        "Ray would register 1 (it counts boards, not the 3 MIG devices on them): set "
+        "Ray would register 1 GPU (it counts boards, not the 3 MIG devices on them): set "
         "CUDA_VISIBLE_DEVICES to the UUIDs of MIG devices that nvidia-smi -L lists and start it with "
         "--num-gpus 3",
     ),
     "mig-listed": Expected(
         "y",
         "ray.GPU",
-        "Ray would register 1 (it counts boards, and CUDA_VISIBLE_DEVICES names 3 MIG devices): start it"
+        "Ray would register 1 GPU (it counts boards, and CUDA_VISIBLE_DEVICES names 3 MIG devices): start it"
         " with --num-gpus 3",
     ),
     "mobilint-by-files": Expected("y"),
@@ -120,14 +144,25 @@ MACHINES = {
     "neuron-ls-missing": Expected(
         "n",
         "ray.neuron_cores",
-        "Ray would register none (Ray runs /opt/aws/neuron/bin/neuron-ls, which is not here): install "
+        "Ray would register no neuron_cores (Ray runs /opt/aws/neuron/bin/neuron-ls, which is not here): install "
         "aws-neuronx-tools, or start it with --resources='{\"neuron_cores\": 2}'",
+    ),
+    "neuron-range": Expected(
+        "y",
+        "ray.neuron_cores",
+        "Ray would register 1 neuron_cores (NEURON_RT_VISIBLE_CORES=0-1 names 0-1, which Ray takes for one): set "
+        "NEURON_RT_VISIBLE_CORES=0,1",
+    ),
+    "neuron-without-driver": Expected(
+        "n",
+        "ray.neuron_cores",
+        "Ray would register no neuron_cores (no driver is bound to what is on the bus): load the driver",
     ),
     "neuron-sound": Expected("y"),
     "override-differs": Expected(
         "yyyy",
         "ray.GPU",
-        "Ray would register 6 (RAY_OVERRIDE_RESOURCES says so): set RAY_OVERRIDE_RESOURCES='{\"GPU\": 4}'",
+        "Ray would register 6 GPU (RAY_OVERRIDE_RESOURCES says so): set RAY_OVERRIDE_RESOURCES='{\"GPU\": 4}'",
     ),
     "override-no-json": Expected(
         "nnnn",
@@ -139,7 +174,7 @@ MACHINES = {
     "rebellions-without-package": Expected(
         "n",
         "ray.RBLN",
-        "Ray would register none (Ray counts Rebellions devices by the Python package rebel, which is "
+        "Ray would register no RBLN (Ray counts Rebellions devices by the Python package rebel, which is "
         "not beside it): install rebel beside Ray, or start it with --resources='{\"RBLN\": 1}'",
     ),
     "rocr-without-hip": Expected(
@@ -154,6 +189,24 @@ MACHINES = {
         "Ray would register 2 TTNPU (Ray counts all that is in /dev/tenstorrent, by-id too): start it "
         "with --resources='{\"TTNPU\": 1}'",
         NO_TYPE,
+    ),
+    "tenstorrent-visible-absent": Expected(
+        "ynn",
+        "ray.TTNPU",
+        "Ray would register 2 TTNPU (TT_VISIBLE_DEVICES=0,4 names 4, which is not here): set TT_VISIBLE_DEVICES=0",
+        NO_TYPE,
+    ),
+    "tpu-type-differs": Expected(
+        "yyyyyyyy",
+        "ray.TPU.type",
+        "Ray would call the chips TPU-V5LITEPOD, after TPU_ACCELERATOR_TYPE=v5litepod-8, and by their PCI ids they "
+        "are TPU v6e: correct TPU_ACCELERATOR_TYPE",
+    ),
+    "tpu-visible-absent": Expected(
+        "ynnnnnnn",
+        "ray.TPU",
+        "Ray would register 3 TPU (TPU_VISIBLE_CHIPS=0,0,9 names 0 twice and names 9, which is not here): set "
+        "TPU_VISIBLE_CHIPS=0",
     ),
     "tpu-phantom-beside-gpus": Expected(
         "????",
@@ -184,19 +237,20 @@ MACHINES = {
     "visible-absent": Expected(
         "nynn",
         "ray.GPU",
-        "Ray would register 3 (CUDA_VISIBLE_DEVICES=1,9,2 names 9, which is not here): set CUDA_VISIBLE_DEVICES=1,2",
+        "Ray would register 3 GPU (CUDA_VISIBLE_DEVICES=1,9,2 names 9, which is not here): set "
+        "CUDA_VISIBLE_DEVICES=1,2",
     ),
     "visible-minus-one": Expected(
         "nnnn",
         "ray.GPU",
-        "Ray would register 1 (CUDA_VISIBLE_DEVICES=-1 names -1, which is not here): unset CUDA_VISIBLE_DEVICES",
+        "Ray would register 1 GPU (CUDA_VISIBLE_DEVICES=-1 names -1, which is not here): unset CUDA_VISIBLE_DEVICES",
     ),
     "visible-none": Expected("nnnn"),
     "visible-some": Expected("ynyn"),
     "visible-twice-and-absent": Expected(
         "nnnn",
         "ray.GPU",
-        "Ray would register 3 (CUDA_VISIBLE_DEVICES=0,0,9 names 0 twice and names 9, which is not here):"
+        "Ray would register 3 GPU (CUDA_VISIBLE_DEVICES=0,0,9 names 0 twice and names 9, which is not here):"
         " set CUDA_VISIBLE_DEVICES=0",
     ),
 }
@@ -271,7 +325,7 @@ def test_ray_itself_registers_what_the_correction_says(name: str, ray: Ray) -> N
     message = MACHINES[name].message
     given, environment = flags(message), changes(message)
     if not given and not environment:
-        assert "uninstall" in message or "--labels" in message or "correct RAY" in message
+        assert any(word in message for word in ("uninstall", "--labels", "correct ", "give the container", "load the"))
         return
     wanted = {"GPU": given.get("num_gpus"), **given.get("resources", {})}
     for start in ray.starts(starts_of(name), environment, **given):
@@ -298,6 +352,9 @@ def device(index: int, resource: str = "GPU", kind: str | None = "L40S", **more:
     vendor = str(more.pop("vendor", "nvidia"))
     view = RayView(resource, kind)
     return Accelerator(f"{vendor}:{index}", vendor, "gpu", index=index, ray=view, **{"state": "ok", **more})
+
+
+KFD = Reading(("kfd",), "/dev")
 
 
 def here(**told: Reading) -> Here:
@@ -329,7 +386,9 @@ def test_devices_of_two_types_are_all_called_after_the_first() -> None:
 
 
 def test_partitions_of_an_amd_gpu_are_counted_one_by_one_as_its_runtime_shows_them() -> None:
-    node = here(packages=Reading(frozenset({"ray", "amdsmi"}), "packages"), amdsmi=Reading(16, "amdsmi"))
+    node = here(
+        packages=Reading(frozenset({"ray", "amdsmi"}), "packages"), amdsmi=Reading(16, "amdsmi"), device_files=KFD
+    )
     parts = tuple(Partition(f"kfd:{number}") for number in range(8))
     devices = [device(index, kind="X", vendor="amd", partitions=parts) for index in range(2)]
     assert told(node, devices) == []
@@ -387,7 +446,7 @@ def test_without_the_environment_nothing_is_said() -> None:
 )
 def test_a_runtime_shows_what_a_list_names(entries: str, seen: list[int]) -> None:
     devices = [device(0, uuid="GPU-00aa"), device(1, uuid="GPU-11bb")]
-    assert [one.index for one in ray_visible.seen(entries.split(","), devices)] == seen
+    assert [one.index for one in ray_visible.seen("CUDA_VISIBLE_DEVICES", entries.split(","), devices)] == seen
 
 
 @pytest.mark.parametrize("override", ["[]", "{", "Infinity", '{"GPU": NaN}', '{"GPU": -1}', '{"GPU": 1.5}', "[" * 9999])

@@ -99,7 +99,7 @@ class Tpu:
         return Report(
             claims=tuple(claims),
             links=tuple(links),
-            problems=(*unsaid, *counts, *own.problems),
+            problems=(*unsaid, *counts, *tpu_chips.other_generation(own, claims), *own.problems),
             placement=tpu_slice.placement(own),
         )
 

@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 from typing import Mapping
 
 from raxl.model.facts import Reading
+from raxl.model.problem import NOT_ASKED
+
+NOT_READ = Reading(None, "/dev", NOT_ASKED)
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,10 @@ class RayReadings:
     """The names in `/dev/tenstorrent`."""
     vfio: Reading
     """By numbered VFIO group in `/dev/vfio`, the PCI addresses of its devices."""
+    render_nodes: Reading = NOT_READ
+    """By render node in `/dev/dri`, the PCI address of its device: ROCm, Level Zero and MACA open these."""
+    accel_nodes: Reading = NOT_READ
+    """By name in the folder `/dev/accel`, the PCI address of its device."""
     accel_folders: frozenset[str] = frozenset()
     """Those names in `/dev` that begin with `accel` and are folders."""
     accel_owners: Mapping[str, str] = field(default_factory=dict)

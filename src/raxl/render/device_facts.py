@@ -68,7 +68,7 @@ def faults(node: Node, names: Names, unknowns: Unknowns) -> list[tuple[Fact, Sty
 
 
 def ray_facts(node: Node) -> list[tuple[Fact, Style]]:
-    """`Ray   would register 8 (…): start it with --num-gpus 7`: where its view is not what is there."""
+    """`Ray   would register 8 GPU (…): start it with --num-gpus 7`: where its view is not what is there."""
     return [(("Ray", advice.removeprefix("Ray ")), "warn") for advice in ray_advice(node)]
 
 

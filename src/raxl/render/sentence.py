@@ -78,9 +78,13 @@ def models_counted(accelerators: Sequence[Accelerator], nodes: int = 1) -> str:
     return f"{', '.join(words)}."
 
 
-def advised(sentence: str, nodes: Sequence[Node]) -> str:
-    """The sentence, and what Ray would make of it: `Ray would register 8 (…): start it with --num-gpus 7.`"""
-    return " ".join([sentence, *(f"{advice}." for advice in (ray_advice(nodes[0]) if len(nodes) == 1 else []))])
+def advised(sentence: str, nodes: Sequence[Node]) -> list[str]:
+    """The sentence, and what Ray would make of it: `Ray would register 8 GPU (…): start it with --num-gpus 7.`
+
+    A single advice follows in the same paragraph; of several, each is a paragraph.
+    """
+    advice = [f"{words}." for words in ray_advice(nodes[0])] if len(nodes) == 1 else []
+    return [" ".join([sentence, *advice])] if len(advice) < 2 else [sentence, *advice]
 
 
 def _kind_counted(kind: str, states: list[str]) -> str:

@@ -52,7 +52,7 @@ def discover(
         blocks.append(_table(page, NIC_COLUMNS, inventory.nodes, rows, "no NICs"))
     blocks.append(_reasons(page, inventory.nodes, unknowns, nics, expand))
     sentence = models_counted(found, len(inventory.nodes)) if found else none_found(inventory.nodes)
-    blocks.append(page.fold(advised(sentence, inventory.nodes)))
+    blocks.append([line for words in advised(sentence, inventory.nodes) for line in page.fold(words)])
     return parted(blocks)
 
 

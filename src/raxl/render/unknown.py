@@ -13,7 +13,7 @@ from raxl.model.printable import clean
 from raxl.model.problem import DISAGREEMENT, NOT_APPLICABLE, NOT_ASKED, REASONS, UNREAD, Problem
 from raxl.render.naming import Names, kind_name
 from raxl.render.quantity import listed
-from raxl.render.text import Line, Page
+from raxl.render.text import UNBREAKABLE, Line, Page
 
 UNKNOWN = "?"
 INAPPLICABLE = "–"
@@ -21,6 +21,8 @@ REMARK = "!"
 ACCELERATORS, NICS, SWITCHES, LINKS = "accelerators", "nics", "switches", "links"
 
 _MOST_LINES = 6
+_TYPED = re.compile(r"--[a-z-]+ [0-9]+|[-A-Za-z_]+='[^']*'")
+"""What is typed as it stands, hence is not broken over two lines: `--num-gpus 7`, `--resources='{"TPU": 0}'`."""
 _RAY, _REGISTER = "ray", "ray.would_register"
 _WORDS = {
     "memory_bytes": "memory",
@@ -195,7 +197,8 @@ class Unknowns:
 
 def ray_advice(node: Node) -> list[str]:
     """What Ray would make of the node where that is not what is there, and what corrects it: a sentence each."""
-    return [_message(problem) for problem in node.problems if problem.subject.partition(".")[0] == _RAY]
+    told = [_message(problem) for problem in node.problems if problem.subject.partition(".")[0] == _RAY]
+    return [_TYPED.sub(lambda typed: typed[0].replace(" ", UNBREAKABLE), words) for words in told]
 
 
 def _is_of_ray(problem: Problem) -> bool:

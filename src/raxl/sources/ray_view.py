@@ -1,6 +1,7 @@
 """What Ray looks at when it starts on a node, beside what the families themselves are asked.
 
-`/dev/accel*`, `/dev/vfio`, `/dev/tenstorrent`, `/opt/aws/neuron/bin`, the packages beside Ray, and the environment:
+`/dev/accel*`, `/dev/vfio`, `/dev/tenstorrent`, `/dev/dri`, `/opt/aws/neuron/bin`, the packages
+beside Ray, the environment:
 https://github.com/ray-project/ray/tree/ray-2.60.0/python/ray/_private/accelerators
 """
 
@@ -20,9 +21,11 @@ from raxl.sources.numbers import MOST_PLACES, whole
 
 DEVICES, VFIO, TENSTORRENT = "/dev", "/dev/vfio", "/dev/tenstorrent"
 GROUPS = "/sys/kernel/iommu_groups"
-ACCEL = "/sys/class/accel"
+ACCEL, DRM = "/sys/class/accel", "/sys/class/drm"
+DRI = "/dev/dri"
 NEURON_TOOLS = "/opt/aws/neuron/bin"
 NEURON_LS = ("neuron-ls", "--json-output")
+NO_FOLDER = Answer(None, NOT_PRESENT, "no such folder")
 _MOST_FILES = 256
 _BINDING = "pynvml:"
 """How the words begin with which raxl's own binding of NVML is missing; Ray carries one of its own."""
@@ -34,6 +37,9 @@ class Answers(NamedTuple):
     devices: Answer
     accel: Mapping[str, Answer]
     owners: Mapping[str, Answer]
+    accel_nodes: Mapping[str, Answer]
+    dri: Answer
+    render_nodes: Mapping[str, Answer]
     vfio: Answer
     groups: Mapping[str, Answer]
     tenstorrent: Answer
@@ -48,11 +54,18 @@ def ask(host: Host) -> Answers:
     devices, vfio, tools = host.names(DEVICES), host.names(VFIO), host.names(NEURON_TOOLS)
     accel = [name for name in _listed(devices) if name.startswith("accel")][:_MOST_FILES]
     groups = [name for name in _listed(vfio) if re.fullmatch("[0-9]{1,9}", name)][:_MOST_FILES]
+    accel_folder = {name: host.names(f"{DEVICES}/{name}") for name in accel}
+    within = [name for name in _listed(accel_folder.get("accel", NO_FOLDER)) if name.startswith("accel")]
+    dri = host.names(DRI)
+    rendering = [name for name in _listed(dri) if name.startswith("renderD")][:_MOST_FILES]
     unasked = Answer(None, NOT_ASKED, f"neuron-ls is not in {NEURON_TOOLS}")
     return Answers(
         devices=devices,
-        accel={name: host.names(f"{DEVICES}/{name}") for name in accel},
+        accel=accel_folder,
         owners={name: host.link(f"{ACCEL}/{name}") for name in accel},
+        accel_nodes={name: host.link(f"{ACCEL}/{name}/device") for name in within[:_MOST_FILES]},
+        dri=dri,
+        render_nodes={name: host.link(f"{DRM}/{name}/device") for name in rendering},
         vfio=vfio,
         groups={name: host.names(f"{GROUPS}/{name}/devices") for name in groups},
         tenstorrent=host.names(TENSTORRENT),
@@ -77,6 +90,8 @@ def readings(host: Host) -> RayReadings:
         device_files=_names(answers.devices, DEVICES),
         tenstorrent=_names(answers.tenstorrent, TENSTORRENT),
         vfio=_groups(answers),
+        render_nodes=_owned(answers.dri, DRI, answers.render_nodes),
+        accel_nodes=_owned(answers.devices, f"{DEVICES}/accel", answers.accel_nodes),
         accel_folders=frozenset(name for name, answer in answers.accel.items() if answer.known),
         accel_owners={name: address for name, address in owners.items() if address},
     )
@@ -158,6 +173,14 @@ def _groups(answers: Answers) -> Reading:
         for group, answer in answers.groups.items()
     }
     return Reading(found, VFIO)
+
+
+def _owned(listing: Answer, folder: str, nodes: Mapping[str, Answer]) -> Reading:
+    """By node in the folder, the PCI address of its device; none of a folder that is not there."""
+    if not listing.known and listing.reason != NOT_PRESENT:
+        return Reading(None, folder, listing.reason, listing.message)
+    owners = {name: _address(answer) for name, answer in nodes.items()}
+    return Reading({name: address for name, address in owners.items() if address}, folder)
 
 
 def _address(answer: Answer) -> Optional[str]:

@@ -7,7 +7,7 @@ from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Uni
 
 from raxl.model.accelerator import Fabric, RayView
 from raxl.model.link import fabric_class
-from raxl.model.problem import DISAGREEMENT, NOT_APPLICABLE, NOT_ASKED, NOT_SUPPORTED, Problem
+from raxl.model.problem import DISAGREEMENT, FAILED, NOT_APPLICABLE, NOT_ASKED, NOT_SUPPORTED, Problem
 from raxl.model.report import Claim, LinkClaim, Silence
 from raxl.sources import tpu_slice
 
@@ -25,6 +25,9 @@ def silences(own: tpu_slice.Slice) -> Dict[str, Silence]:
     if own.accelerator_type is None:
         words = "no TPU_ACCELERATOR_TYPE in the environment; Ray then asks Google's metadata server, and raxl does not"
         told["ray.type"] = Silence(NOT_ASKED, words, tpu_slice.EVIDENCE)
+    elif tpu_slice.ray_type(own.accelerator_type) is None:
+        words = f"TPU_ACCELERATOR_TYPE is {own.accelerator_type[:40]!r}, and Ray takes `v6e-8` and the like"
+        told["ray.type"] = Silence(FAILED, words, tpu_slice.EVIDENCE)
     if own.host_count == 1:
         told["fabric"] = Silence(NOT_APPLICABLE, "its slice has no other host", tpu_slice.EVIDENCE)
     return told
@@ -99,6 +102,19 @@ def contradictions(own: tpu_slice.Slice, chips: int, variables: Mapping[str, str
         return []
     words = f"the environment gives this host {told} TPU chips, {chips or 'none'} of them can be seen"
     return [Problem("accelerators", DISAGREEMENT, words, (tpu_slice.EVIDENCE, "sysfs"))]
+
+
+def other_generation(own: tpu_slice.Slice, chips: Sequence[Claim]) -> List[Problem]:
+    """An accelerator type in the environment that is another generation's than the chips are: Ray believes it."""
+    named = tpu_slice.ray_type(own.accelerator_type)
+    models = {chip.model_by_id for chip in chips}
+    if named is None or None in models or not models or models == {tpu_slice.MODELS.get(own.generation or "")}:
+        return []
+    words = (
+        f"Ray would call the chips {named}, after TPU_ACCELERATOR_TYPE={own.accelerator_type}, "
+        f"and by their PCI ids they are {' and '.join(sorted(map(str, models)))}: correct TPU_ACCELERATOR_TYPE"
+    )
+    return [Problem("ray.TPU.type", DISAGREEMENT, words, (tpu_slice.EVIDENCE, "sysfs"))]
 
 
 def _withheld(names: Iterable[str]) -> List[LinkClaim]:

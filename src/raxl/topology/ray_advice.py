@@ -8,11 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from raxl.model.accelerator import Accelerator
 from raxl.model.problem import DISAGREEMENT, Problem
-from raxl.topology import ray_usable, ray_visible
+from raxl.topology import ray_given, ray_lists, ray_usable
 from raxl.topology.ray_counts import AMD, GAUDI, GPUS, NEURON, NVIDIA, TENSTORRENT, TPU, Here
 from raxl.topology.ray_detection import OVERRIDE, Detection, Found
 
-_LONGEST, _MOST_FAULTS = 80, 4
 _LISTED = " to the UUIDs of MIG devices that nvidia-smi -L lists"
 _ROCR, _HIP = "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"
 
@@ -90,7 +89,7 @@ def _miscounted(one: Found, number: int, devices: Sequence[Accelerator], here: H
     own = ray_usable.of_resource(one.family.resource, devices)
     if usable is None:
         there = number == 0 and (own or here.of(one.family))
-        return f"{_would(0, one.count.rule)}: {_step(one, None)}" if there else ""
+        return f"{_would(one, 0, one.count.rule)}: {_step(one, None)}" if there else ""
     if (
         one.family is not NVIDIA
         and one.family in GPUS
@@ -99,36 +98,43 @@ def _miscounted(one: Found, number: int, devices: Sequence[Accelerator], here: H
         and all(d.vendor != one.family.vendor for d in own)
     ):
         return _claimed(one, number)
+    wanted = ray_given.WANTED.get(one.family.name)
+    mine = [device for device in own if device.state != "lost" and device.vendor == one.family.vendor]
+    if wanted and mine and usable == 0 and not ray_given.openable(one.family, mine, here) and one.visible != ():
+        if all("driver" not in device.attributes for device in mine):
+            return f"{_would(one, number, 'no driver is bound to what is on the bus')}: load the driver"
+        return f"{_would(one, number, 'no file of these devices is in /dev')}: give the container {wanted}"
     unlisted = one.family in GPUS and one.visible is None and 0 < number < usable
     if number == usable or (unlisted and not any(map(ray_usable.is_cut, own)) and one.override is None):
         return ""  # a device that the library does not list is told as such, and is none to be registered
     if one.override is not None:
-        return f"{_would(number, f'{OVERRIDE} says so')}: set {OVERRIDE}='{json.dumps({one.family.resource: usable})}'"
-    return _gpus(one, number, usable, own) if one.family in GPUS else _others(one, number, usable, here)
+        right = json.dumps({one.family.resource: usable})
+        return f"{_would(one, number, f'{OVERRIDE} says so')}: set {OVERRIDE}='{right}'"
+    return _gpus(one, number, usable, own) if one.family in GPUS else _others(one, number, usable, own, here)
 
 
-def _would(number: int, why: str) -> str:
-    return f"Ray would register {number or 'none'} ({why})"
+def _would(one: Found, number: int, why: str) -> str:
+    return f"Ray would register {number or 'no'} {one.family.resource} ({why})"
 
 
 def _claimed(one: Found, number: int) -> str:
     why = f"it takes the node for one of {one.family.name}'s: {one.count.rule}"
-    return f"{_would(number, why)}: uninstall the Python package {one.family.package} beside Ray"
+    return f"{_would(one, number, why)}: uninstall the Python package {one.family.package} beside Ray"
 
 
 def _gpus(one: Found, number: int, usable: int, own: Sequence[Accelerator]) -> str:
     alive = ray_usable.answering(own)
     mine = [device for device in alive if device.vendor == one.family.vendor] or alive
     if number == 0 and one.count.number == 0:
-        return f"{_would(0, one.count.rule)}: {_step(one, usable)}"
+        return f"{_would(one, 0, one.count.rule)}: {_step(one, usable)}"
     if any(ray_usable.is_cut(device) for device in mine):
         return _cut(one, number, usable, mine)
-    wrong = _wrong(one, own)
+    wrong = ray_lists.wrong(one, own)
     if wrong:
-        return f"{_would(number, wrong)}: {_corrected(one, mine)}"
+        return f"{_would(one, number, wrong)}: {ray_lists.corrected(one, mine)}"
     lost = [str(d.index) if d.index is not None else d.id for d in own if d.state == "lost"]
     why = f"{one.count.rule}, {'GPU' if len(lost) == 1 else 'GPUs'} {', '.join(lost)} lost" if lost else one.count.rule
-    return f"{_would(number, why)}: start it with {flags({'GPU': usable})}"
+    return f"{_would(one, number, why)}: start it with {flags({'GPU': usable})}"
 
 
 def _cut(one: Found, number: int, usable: int, devices: Sequence[Accelerator]) -> str:
@@ -137,50 +143,27 @@ def _cut(one: Found, number: int, usable: int, devices: Sequence[Accelerator]) -
     wholes = [device.id for device in devices if not ray_usable.is_cut(device)]
     if one.visible is not None and any(not entry.isdigit() for entry in one.visible):
         why = f"it counts boards, and {one.family.variable} names {usable} MIG devices"
-        return f"{_would(number, why)}: start it with {flags({'GPU': usable})}"
+        return f"{_would(one, number, why)}: start it with {flags({'GPU': usable})}"
     names = [*wholes, *parts]
     listed = f"={names[0]}" if len(names) == 1 and names[0].startswith("MIG-") else _LISTED
     why = f"it counts boards, not the {len(parts)} MIG devices on them"
     total = sum(map(ray_usable.units, devices))
     if not parts:
         why = "it counts boards, and in MIG mode without MIG devices they are of no use"
-        return f"{_would(number, why)}: create MIG devices, or start it with {flags({'GPU': total})}"
-    return f"{_would(number, why)}: set {one.family.variable}{listed} and start it with {flags({'GPU': total})}"
+        return f"{_would(one, number, why)}: create MIG devices, or start it with {flags({'GPU': total})}"
+    return f"{_would(one, number, why)}: set {one.family.variable}{listed} and start it with {flags({'GPU': total})}"
 
 
-def _wrong(one: Found, own: Sequence[Accelerator]) -> str:
-    """What a list of visible devices names that is not there, or twice; empty where it is sound."""
-    if one.visible is None or one.family not in (NVIDIA, AMD) or any(ray_usable.units(device) > 1 for device in own):
-        return ""
-    seen: list[str] = []
-    faults: list[str] = []
-    for entry in one.visible[: ray_visible.MOST]:
-        fault = f"names {entry} twice" if entry in seen else ""
-        if not fault and not ray_visible.seen([entry], own):
-            fault = f"names {entry or 'nothing'}, which is not here" if entry else "has an empty entry"
-        faults += [fault] if fault and fault not in faults else []
-        seen.append(entry)
-    given = ",".join(one.visible)
-    shown = given if len(given) <= _LONGEST else f"{given[:_LONGEST]}…"
-    more = [f"{len(faults) - _MOST_FAULTS} more"] if len(faults) > _MOST_FAULTS else []
-    return f"{one.family.variable}={shown} {' and '.join([*faults[:_MOST_FAULTS], *more])}" if faults else ""
-
-
-def _corrected(one: Found, devices: Sequence[Accelerator]) -> str:
-    right = [
-        entry for entry in dict.fromkeys((one.visible or ())[: ray_visible.MOST]) if ray_visible.seen([entry], devices)
-    ]
-    return f"set {one.family.variable}={','.join(right)}" if right else f"unset {one.family.variable}"
-
-
-def _others(one: Found, number: int, usable: int, here: Here) -> str:
-    given = {one.family.resource: usable}
+def _others(one: Found, number: int, usable: int, own: Sequence[Accelerator], here: Here) -> str:
     if number == 0:
-        return f"{_would(0, one.count.rule)}: {_step(one, usable)}"
-    resource, phantoms = one.family.resource, _phantoms(one, here) if one.family is TPU else ""
-    if phantoms:
-        return f"Ray would register {number} {resource} ({phantoms}): start it with {flags(given)}"
-    return f"Ray would register {number} {resource} ({one.count.rule}): start it with {flags(given)}"
+        return f"{_would(one, 0, one.count.rule)}: {_step(one, usable)}"
+    mine = ray_given.openable(one.family, own, here)
+    wrong = ray_lists.wrong(one, mine)
+    if wrong:
+        return f"{_would(one, number, wrong)}: {ray_lists.corrected(one, mine)}"
+    phantoms = _phantoms(one, here) if one.family is TPU else ""
+    given = flags({one.family.resource: usable})
+    return f"{_would(one, number, phantoms or one.count.rule)}: start it with {given}"
 
 
 def _step(one: Found, usable: int | None) -> str:

@@ -14,7 +14,7 @@ from raxl.model.accelerator import Accelerator
 from raxl.model.problem import DISAGREEMENT, NOT_ASKED
 from raxl.model.report import Silence
 from raxl.topology import ray_visible
-from raxl.topology.ray_counts import AMD, GPUS, NVIDIA, OTHERS, Count, Family, Here, count
+from raxl.topology.ray_counts import AMD, GPUS, NVIDIA, OTHERS, TPU, Count, Family, Here, count
 
 OVERRIDE = "RAY_OVERRIDE_RESOURCES"
 
@@ -29,6 +29,8 @@ class Found:
     """The entries of the variable; None where it is not set."""
     override: int | None
     """What the environment says instead of counting."""
+    each: int = 1
+    """How many of the resource a device is told to be; the entries stand that often in `visible`."""
 
     @property
     def number(self) -> int | None:
@@ -66,7 +68,9 @@ def detection(here: Here) -> Detection:
     owner, owned = _owner(here)
     counts = {owner.resource: (owner, owned), **{family.resource: (family, count(family, here)) for family in OTHERS}}
     found = {
-        resource: Found(family, told, _visible(environment.value, family), overrides.get(resource))
+        resource: Found(
+            family, told, _visible(environment.value, family), overrides.get(resource), _each(environment.value, family)
+        )
         for resource, (family, told) in counts.items()
     }
     refusal = _refusal(found, environment.value)
@@ -78,6 +82,10 @@ def detection(here: Here) -> Detection:
 def _visible(environment: Mapping[str, str], family: Family) -> tuple[str, ...] | None:
     entries = ray_visible.ids(environment, family.variable)
     return None if entries is None else tuple(entries)
+
+
+def _each(environment: Mapping[str, str], family: Family) -> int:
+    return ray_visible.chips(environment) if family is TPU else 1
 
 
 def _owner(here: Here) -> tuple[Family, Count]:
@@ -178,7 +186,7 @@ def _of(one: Found, number: int, devices: Sequence[Accelerator]) -> dict[str, bo
         listed = list(devices)
     shown = listed
     if one.visible is not None:
-        shown = ray_visible.seen(one.visible, listed)
+        shown = ray_visible.seen(one.family.variable, one.visible, listed)
     elif one.override is not None:
         shown = listed[: max(0, number)]
     return {device.id: number > 0 and device in shown for device in devices}

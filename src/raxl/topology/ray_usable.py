@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from raxl.model.accelerator import Accelerator
-from raxl.topology import ray_visible
+from raxl.topology import ray_given, ray_visible
 from raxl.topology.ray_counts import AMD, GOOGLE, GPUS, METAX, NEURON, NVIDIA, TENSTORRENT, TPU, Here
 from raxl.topology.ray_detection import Found
-
-CORES = {"7064": 4, "7065": 4, "7066": 4, "7067": 4, "7164": 2, "7264": 2}
-"""NeuronCores of a device by PCI id; of later ones it depends on the logical core setting."""
 
 
 def of_resource(resource: str, devices: Sequence[Accelerator]) -> list[Accelerator]:
@@ -46,37 +43,40 @@ def number(one: Found, devices: Sequence[Accelerator], here: Here) -> int | None
     """How many of the resource there are to use under the node's variables; None where that is not known."""
     own = of_resource(one.family.resource, devices)
     if one.family in GPUS:
-        return _gpus(one, own) if own or one.family is not METAX else len(here.of(METAX))
-    whole = _whole(one, own, here)
+        return _gpus(one, own, here) if own or one.family is not METAX else len(here.of(METAX))
+    whole, own = _whole(one, own, here), ray_given.openable(one.family, own, here)
     if whole is None or one.visible is None:
         return whole
-    return min(whole, len(one.visible))
+    if not own or not ray_visible.is_told(one.family.variable, own):
+        return min(whole, len(one.visible))
+    return min(whole, len(ray_visible.units_seen(one.family.variable, one.visible, own)) * one.each)
 
 
-def _gpus(one: Found, own: Sequence[Accelerator]) -> int:
-    usable = answering(own)
+def _gpus(one: Found, own: Sequence[Accelerator], here: Here) -> int:
+    usable, variable = ray_given.openable(one.family, answering(own), here), one.family.variable
     if one.visible is None or not any(device.vendor == one.family.vendor for device in own):
         return sum(map(units, usable))
     if any(is_cut(device) for device in usable):
         entries = [entry for entry in one.visible if not entry.strip().isdigit()]
-        named = ray_visible.units_seen(one.visible, usable) if entries else 0
+        named = len(ray_visible.units_seen(variable, one.visible, usable)) if entries else 0
         # A board in MIG mode that is named by its number shows its first MIG device.
-        return named if entries else len(ray_visible.seen(one.visible, usable))
+        return named if entries else len(ray_visible.seen(variable, one.visible, usable))
     if any(units(device) > 1 for device in usable):
         return min(len(one.visible), sum(map(units, usable)))
     lost = {device.id for device in own} - {device.id for device in usable}
-    return sum(device.id not in lost for device in ray_visible.seen(one.visible, own))
+    return sum(device.id not in lost for device in ray_visible.seen(variable, one.visible, own))
 
 
 def _whole(one: Found, own: Sequence[Accelerator], here: Here) -> int | None:
     family = one.family
     if own:
-        alive = [device for device in own if device.state != "lost" and not _is_given_away(device, one)]
+        sound = [device for device in own if device.state != "lost" and not _is_given_away(device, one)]
+        alive = ray_given.openable(family, sound, here)
         if family is not NEURON:
-            return len(alive)
+            return len(alive) * one.each
         if one.count.number:
             return one.count.number
-        cores = [CORES.get((device.pci.device_id if device.pci else None) or "") for device in alive]
+        cores = [ray_visible.cores(device) for device in alive]
         return None if None in cores else sum(core or 0 for core in cores)
     if family is TENSTORRENT and one.count.files:
         return sum(name.isdigit() for name in one.count.files)
@@ -87,7 +87,7 @@ def _whole(one: Found, own: Sequence[Accelerator], here: Here) -> int | None:
     if not here.is_listed:
         return None
     if family is NEURON:
-        each = [CORES.get(function.device_id or "") for function in here.of(family)]
+        each = [ray_visible.CORES.get(function.device_id or "") for function in here.of(family)]
         return None if None in each else sum(core or 0 for core in each)
     known = [function for function in here.of(family) if family is not TPU or function.device_id in TPUS]
     return len(known)

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from raxl.model.accelerator import Accelerator
 
 NO_DEVICES = "NoDevFiles"
 MOST = 256
 """More entries than any node has devices: what comes after them is not looked at."""
+CORES = {"7064": 4, "7065": 4, "7066": 4, "7067": 4, "7164": 2, "7264": 2}
+"""NeuronCores of a device by PCI id; of later ones it depends on the logical core setting."""
 _MIG = "MIG-"
+_STRICT = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
+_CORES, _MODULES = "NEURON_RT_VISIBLE_CORES", "HABANA_VISIBLE_MODULES"
 _LEVEL_ZERO = "level_zero:"
 
 
@@ -43,52 +48,110 @@ def chips(environment: Mapping[str, str]) -> int:
     return int(told) if re.fullmatch("[0-9]{1,4}", told) and int(told) else 1
 
 
-def seen(entries: Sequence[str] | None, devices: Sequence[Accelerator]) -> list[Accelerator]:
-    """The devices that the runtime shows for such a list, those of which a partition is named among them.
+class Unit(NamedTuple):
+    """What an entry names: a whole device, a partition of it, or one of its cores."""
 
-    CUDA and HIP stop at the first entry that names nothing, and show nothing at all when one is named twice.
-    https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#cuda-environment-variables
+    id: str
+    device: Accelerator
+
+
+def is_told(variable: str, devices: Sequence[Accelerator]) -> bool:
+    """Whether it is known what the entries of the variable would name, so that one that names nothing is seen.
+
+    Intel's lists name tiles and selectors; a container that was given some devices numbers them anew.
     """
-    if entries is None:
+    if variable == _MODULES:
+        return all(_module(device) is not None for device in devices)
+    if variable == _CORES:
+        return all(cores(device) and device.index is not None for device in devices)
+    if variable in _STRICT:
+        return True
+    numbers = {place if device.index is None else device.index for place, device in enumerate(devices)}
+    return variable != "ZE_AFFINITY_MASK" and numbers == set(range(len(devices)))
+
+
+def seen(variable: str, entries: Sequence[str] | None, devices: Sequence[Accelerator]) -> list[Accelerator]:
+    """The devices that the runtime shows for such a list, those of which a part is named among them."""
+    if entries is None or not is_told(variable, devices):
         return list(devices)
     found: list[Accelerator] = []
-    named: set[str] = set()
-    for entry in entries[:MOST]:
-        match = _named(entry.strip(), devices)
-        if match is None:
-            break
-        unit, device = match
-        if unit in named:
-            return []
-        named.add(unit)
-        if device not in found:
-            found.append(device)
+    for unit in units_seen(variable, entries, devices):
+        if unit.device not in found:
+            found.append(unit.device)
     return found
 
 
-def units_seen(entries: Sequence[str], devices: Sequence[Accelerator]) -> int:
-    """How many devices or partitions of devices a list names before the first entry that names nothing."""
-    named: set[str] = set()
+def units_seen(variable: str, entries: Sequence[str], devices: Sequence[Accelerator]) -> list[Unit]:
+    """The devices and parts of devices that a list names.
+
+    CUDA and HIP stop at the first entry that names nothing, and show nothing at all when one is named twice:
+    https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#cuda-environment-variables
+    Of the other runtimes that is not public: what is named and here is taken, once.
+    """
+    found: dict[str, Unit] = {}
     for entry in entries[:MOST]:
-        match = _named(entry.strip(), devices)
-        if match is None:
+        units = named(variable, entry, devices)
+        if not units and variable in _STRICT:
             break
-        if match[0] in named:
-            return 0
-        named.add(match[0])
-    return min(len(named), sum(max(1, len(device.partitions)) for device in devices))
+        for unit in units:
+            if unit.id in found and variable in _STRICT:
+                return []
+            found.setdefault(unit.id, unit)
+    return list(found.values())
 
 
-def _named(entry: str, devices: Sequence[Accelerator]) -> tuple[str, Accelerator] | None:
-    """The unit that an entry names, by its id, and its device: an index, a UUID or its beginning, a MIG device."""
-    entry = re.sub(r"^npu:([0-9]+)(:.*)?$", r"\1", entry)
+def named(variable: str, entry: str, devices: Sequence[Accelerator]) -> list[Unit]:
+    """What an entry names: an index, a UUID or its beginning, a MIG device, a module, cores; nothing where it is not
+    here."""
+    entry = re.sub(r"^npu:([0-9]+)(:.*)?$", r"\1", entry.strip())
+    if variable == _CORES:
+        return _cores_named(entry, devices)
     for place, device in enumerate(devices):
-        index = device.index if device.index is not None else place
-        if re.fullmatch("[0-9]{1,6}", entry) and int(entry) == index:
-            return device.id, device
+        number = _module(device) if variable == _MODULES else device.index
+        if re.fullmatch("[0-9]{1,6}", entry) and int(entry) == (place if number is None else number):
+            return [Unit(device.id, device)]
+        if variable == "TT_VISIBLE_DEVICES" and device.pci and device.pci.address == entry:
+            return [Unit(device.id, device)]
         if device.uuid and len(entry) > 4 and device.uuid.startswith(entry):
-            return device.id, device
+            return [Unit(device.id, device)]
         parts = [one.id for one in device.partitions]
         if entry in parts or (entry.startswith(_MIG) and parts and not any(part.startswith(_MIG) for part in parts)):
-            return entry, device  # where nobody tells the UUIDs of MIG devices, one may be any of them
-    return None
+            # Where nobody tells the UUIDs of MIG devices, one may be any of them.
+            return [Unit(entry, device)]
+    return []
+
+
+def corrected(variable: str, entries: Sequence[str], devices: Sequence[Accelerator]) -> str:
+    """The list without what is not here or was named before; ranges, which Ray takes for one, are written out."""
+    kept: dict[str, str] = {}
+    for entry in entries[:MOST]:
+        for unit in named(variable, entry, devices):
+            kept.setdefault(unit.id, unit.id if variable == _CORES else entry.strip())
+    return ",".join(kept.values())
+
+
+def cores(device: Accelerator) -> int | None:
+    """How many NeuronCores the runtime numbers on a device: what neuron-ls says, else by its PCI id."""
+    told = device.attributes.get("neuron_cores")
+    if isinstance(told, int) and not isinstance(told, bool):
+        return told
+    return CORES.get((device.pci.device_id if device.pci else None) or "")
+
+
+def _cores_named(entry: str, devices: Sequence[Accelerator]) -> list[Unit]:
+    """`5`, `4-7`: the runtime numbers the cores through, device after device.
+
+    https://awsdocs-neuron.readthedocs-hosted.com/en/latest/neuron-runtime/nrt-configurable-parameters.html
+    """
+    range_ = re.fullmatch("([0-9]{1,6})(?:-([0-9]{1,6}))?", entry)
+    if range_ is None:
+        return []
+    wanted = range(int(range_[1]), int(range_[2] or range_[1]) + 1)
+    owners = [device for device in sorted(devices, key=lambda one: one.index or 0) for _ in range(cores(device) or 0)]
+    here = wanted and wanted[-1] < len(owners)
+    return [Unit(str(core), owners[core]) for core in wanted] if here else []
+
+
+def _module(device: Accelerator) -> int | None:
+    told = device.attributes.get("module_id")
+    return told if isinstance(told, int) and not isinstance(told, bool) else None
