@@ -4,17 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from raxl.model.cluster import Cluster
 from raxl.model.node import Node
-
-
-@dataclass(frozen=True)
-class Cluster:
-    """What Ray says of the cluster as a whole."""
-
-    ray_version: str | None = None
-    python_version: str | None = None
-    nodes_alive: int | None = None
-    nodes_dead: int | None = None
 
 
 @dataclass(frozen=True)
