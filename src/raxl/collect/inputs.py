@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Iterable, Sequence
+from typing import Iterable, Mapping, Sequence
 
 from raxl.collect import clock, machines
 from raxl.errors import CannotStart, TooLarge, UnknownForm, UnreadableInput
-from raxl.host import Answer, CommandOutput, Question, allowed, archive, snapshot
+from raxl.host import Answer, CommandOutput, Question, allowed, archive, plain_archive, snapshot
 from raxl.host.record import Recording
 from raxl.intake import documents, forms, tree
 
@@ -69,6 +69,11 @@ def _open_file(path: str) -> list[Recording]:
     with open(path, "rb") as file:
         if archive.is_archive(file.read(512)):
             file.seek(0)
+            if status.st_size <= plain_archive.LARGEST_PACKED:
+                files = _inner(plain_archive.files(file.read()) or {})
+                if snapshot.is_snapshot(files):
+                    return snapshot.read(files, path)
+                file.seek(0)
             return _from_archive(archive.entries(file, path), path)
         if status.st_size > LARGEST_TEXT:
             raise TooLarge(f"{path} is larger than 256 MiB")
@@ -104,16 +109,22 @@ def _answer(question: Question, text: str) -> Answer:
 def _from_archive(entries: Iterable[archive.Entry], path: str) -> list[Recording]:
     held = list(entries)
     files = {entry.path: entry.content for entry in held if entry.kind == "file"}
-    for top in (snapshot.FOLDER + "/", ""):
-        inner = {name[len(top) :]: content for name, content in files.items() if name.startswith(top)}
-        if snapshot.is_snapshot(inner):
-            return snapshot.read(inner, path)
+    inner = _inner(files)
+    if snapshot.is_snapshot(inner):
+        return snapshot.read(inner, path)
     top_folder = tree.top_of(entry.path for entry in held)
     if top_folder is None:
         raise UnknownForm(
             f"{path}: not a form that is known", "the archive holds neither a raxl snapshot nor a sysfs tree"
         )
     return [_of_tree(tree.ArchiveTree(held, top_folder), path)]
+
+
+def _inner(files: Mapping[str, bytes]) -> Mapping[str, bytes]:
+    """The files of a snapshot by their path in it, whether it lies in its folder or bare."""
+    top = snapshot.FOLDER + "/"
+    below = {name[len(top) :]: content for name, content in files.items() if name.startswith(top)}
+    return below if snapshot.is_snapshot(below) else files
 
 
 def _of_tree(source: tree.Tree, path: str) -> Recording:

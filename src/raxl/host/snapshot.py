@@ -19,12 +19,14 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, Sequence
 from raxl.errors import SchemaTooNew, UnreadableInput
 from raxl.host import Answer, CommandOutput, Question, allowed
 from raxl.host.live import DATA_LIMIT
+from raxl.host.known import Known
 from raxl.host.record import Recording
 
 SCHEMA = "raxl.snapshot/v1"
 FOLDER = "raxl-snapshot"
 _OWN = "os"
 """The library that is no vendor's: what the kernel tells the asking process."""
+_KNOWN = Known()
 
 
 def members(recordings: Sequence[Recording], redacted: bool = False) -> Iterator[tuple[str, bytes]]:
@@ -130,13 +132,27 @@ def read(files: Mapping[str, bytes], name: str) -> list[Recording]:
                 f"this raxl reads {SCHEMA}",
                 "install a newer raxl",
             )
-        return [_recording(folder, _below(files, folder + "/")) for folder in manifest["nodes"]]
+        folders = _by_folder(files)
+        return [_recording(folder, _below(files, folders, folder)) for folder in manifest["nodes"]]
     except (KeyError, ValueError, TypeError, AttributeError, IndexError, OverflowError, RecursionError) as error:
         raise UnreadableInput(f"{name} is a damaged snapshot", f"{type(error).__name__}: {error}"[:200]) from error
 
 
-def _below(files: Mapping[str, bytes], folder: str) -> dict[str, bytes]:
-    return {path[len(folder) :]: content for path, content in files.items() if path.startswith(folder)}
+def _by_folder(files: Mapping[str, bytes]) -> Dict[str, Dict[str, bytes]]:
+    """The files below each `nodes/NAME`, found in one pass: an archive may hold many nodes."""
+    folders: Dict[str, Dict[str, bytes]] = {}
+    for path, content in files.items():
+        nodes, _, rest = path.partition("/")
+        name, _, inner = rest.partition("/")
+        if inner:
+            folders.setdefault(f"{nodes}/{name}", {})[inner] = content
+    return folders
+
+
+def _below(files: Mapping[str, bytes], folders: Mapping[str, Dict[str, bytes]], folder: str) -> Mapping[str, bytes]:
+    if folder.count("/") == 1 and not folder.startswith("/"):
+        return folders.get(folder, {})
+    return {path[len(folder) + 1 :]: content for path, content in files.items() if path.startswith(folder + "/")}
 
 
 def _recording(folder: str, files: Mapping[str, bytes]) -> Recording:
@@ -157,28 +173,37 @@ def _recording(folder: str, files: Mapping[str, bytes]) -> Recording:
 def _answers(files: Mapping[str, bytes]) -> Iterable[tuple[Question, Answer]]:
     for path, content in files.items():
         if path.startswith("root/"):
-            subject = path[len("root") :]
-            if allowed.is_data(subject):
-                yield Question("data", subject), Answer(content[:DATA_LIMIT].hex())
-            else:
-                yield Question("text", subject), Answer(allowed.file_text(subject, _text(content)))
+            yield _KNOWN.get(_of_file, path, content)
         elif path.startswith("documents/"):
             yield Question("document", path[len("documents/") :]), Answer(allowed.command_output(_text(content)))
         elif path.startswith("libraries/") and path.endswith(".jsonl"):
-            yield from _calls(path[len("libraries/") : -len(".jsonl")], content)
-    for line in _lines(files.get("root.jsonl", b"")):
-        yield Question(str(line["question"]), str(line["path"])), _answer(line, str(line["question"]))
+            library = path[len("libraries/") : -len(".jsonl")]
+            yield from (_KNOWN.get(_of_call, library, line) for line in _lines(content))
+    yield from (_KNOWN.get(_of_line, "", line) for line in _lines(files.get("root.jsonl", b"")))
     if "environment.json" in files:
         yield Question("process", "environment"), _environment(json.loads(files["environment.json"]))
     for number, line in enumerate(_lines(files.get("commands/index.jsonl", b""))):
-        yield Question("command", str(line["arguments"])), _command(number, line, files)
+        told = json.loads(line)
+        yield Question("command", str(told["arguments"])), _command(number, told, files)
 
 
-def _calls(library: str, content: bytes) -> Iterable[tuple[Question, Answer]]:
-    for line in _lines(content):
-        call = str(line["method"])
-        question = Question("process", call) if library == _OWN else Question("library", f"{library} {call}")
-        yield question, _answer(line, question.kind)
+def _of_file(path: str, content: bytes) -> tuple[Question, Answer]:
+    subject = path[len("root") :]
+    if allowed.is_data(subject):
+        return Question("data", subject), Answer(content[:DATA_LIMIT].hex())
+    return Question("text", subject), Answer(allowed.file_text(subject, _text(content)))
+
+
+def _of_line(_: str, content: bytes) -> tuple[Question, Answer]:
+    line = json.loads(content)
+    return Question(str(line["question"]), str(line["path"])), _answer(line, str(line["question"]))
+
+
+def _of_call(library: str, content: bytes) -> tuple[Question, Answer]:
+    line = json.loads(content)
+    call = str(line["method"])
+    question = Question("process", call) if library == _OWN else Question("library", f"{library} {call}")
+    return question, _answer(line, question.kind)
 
 
 def _command(number: int, line: Mapping[str, Any], files: Mapping[str, bytes]) -> Answer:
@@ -231,10 +256,8 @@ def _reason(text: Any) -> str:
     return text if text in _REASONS else "failed"
 
 
-def _lines(content: bytes) -> Iterator[dict[str, Any]]:
-    for line in content.splitlines():
-        if line.strip():
-            yield json.loads(line)
+def _lines(content: bytes) -> List[bytes]:
+    return [line for line in content.splitlines() if line.strip()]
 
 
 def _text(content: bytes) -> str:

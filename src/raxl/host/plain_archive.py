@@ -1,0 +1,70 @@
+"""The quick way into an archive of plain files as raxl writes them: one pass over its bytes.
+
+Whatever is out of the ordinary (a link, a long header, a damaged one, a size over the limits) gives None, and
+`raxl.host.archive` decides over it with all its care. Of the rest both give the same.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import Dict, Optional
+from zlib import adler32
+
+from raxl.host.archive import KEPT, inside
+
+LARGEST_PACKED = 4 << 20
+_LARGEST = 64 << 20
+"""Of one machine; what is larger takes the other way."""
+_BLOCK = 512
+_END = bytes(_BLOCK)
+_AFTER_SUM = b"\0 0" + bytes(100) + b"ustar  \0" + bytes(247)
+"""What follows the checksum in the header of a plain file without an owner's name."""
+_BLANKS = 8 * 0x20
+"""The checksum counts its own field as blanks: these, and not its six digits, a NUL and a blank."""
+
+
+def files(packed: bytes) -> Optional[Dict[str, bytes]]:
+    """The files of a `.tar.gz` by path; None where it is not as plain as that."""
+    raw = _unpacked(packed)
+    return None if raw is None else _files(raw)
+
+
+def _unpacked(packed: bytes) -> Optional[bytes]:
+    """The one gzip member, whole and with the right checksum."""
+    if not packed.startswith(b"\x1f\x8b"):
+        return None
+    stream = zlib.decompressobj(wbits=31)
+    try:
+        raw = stream.decompress(packed, _LARGEST)
+    except zlib.error:
+        return None
+    return raw if stream.eof and not stream.unused_data else None
+
+
+def _files(raw: bytes) -> Optional[Dict[str, bytes]]:
+    found: Dict[str, bytes] = {}
+    place, end = 0, len(raw)
+    while place < end:
+        header = raw[place : place + _BLOCK]
+        size, stated = header[124:135], header[148:154]
+        if header[154:] != _AFTER_SUM or not (size.isdigit() and stated.isdigit() and header.isascii()):
+            return found if header == _END and not raw[place:].strip(b"\0") else None
+        # The lower half of an Adler-32 is one more than the sum of the bytes, and 512 of ASCII do not wrap it around.
+        total = (adler32(header) & 0xFFFF) - 1 - sum(stated) - 0x20 + _BLANKS
+        try:
+            length, checksum = int(size, 8), int(stated, 8)
+        except ValueError:
+            return None
+        name_end = header.find(b"\0", 0, 100)
+        start = place + _BLOCK
+        if checksum != total or length > KEPT or start + length > end or name_end < 1:
+            return None
+        path = header[:name_end].decode("ascii")
+        if ".." in path or "//" in path or "/." in path or path[0] in "./" or path[-1] == "/":
+            known = inside(path)
+            if not known:
+                return None
+            path = known
+        found[path] = raw[start : start + length]
+        place = start + (length + _BLOCK - 1) // _BLOCK * _BLOCK
+    return None
