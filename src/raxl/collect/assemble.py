@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
+from functools import partial
 from typing import Mapping, Sequence, TypeVar
 
 from raxl import __version__
@@ -18,7 +19,9 @@ from raxl.collect import (
     refusals,
     unknown,
 )
+from raxl.collect.alike import Itself, Plainly, Steps
 from raxl.collect.bus import Bus, bus_of
+from raxl.collect.catalog_files import Overlay
 from raxl.host.record import Recording
 from raxl.host.replay import ReplayHost
 from raxl.intake import documents
@@ -26,8 +29,10 @@ from raxl.intake.foreign import Foreign
 from raxl.model import printable
 from raxl.model.accelerator import Accelerator
 from raxl.model.codec import INVENTORY
+from raxl.model.component import Switch
 from raxl.model.facts import Facts, Reading
 from raxl.model.inventory import Inventory
+from raxl.model.link import Link
 from raxl.model.nic import Nic
 from raxl.model.node import Cpu, LookedFor, Node, OperatingSystem, Software
 from raxl.model.problem import DISAGREEMENT, FAILED, NOT_ASKED, NOT_PRESENT, NOT_SUPPORTED, Problem
@@ -41,31 +46,43 @@ _PLACES = {"/sys/class/kfd": kfd.FOLDER}
 NOBODY = "nothing that raxl read says it"
 """Why a value is not known of which no source says anything."""
 _MOST_ACCELERATORS, _MOST_NICS = 256, 1024
+_SHARED = ("numa_nodes", "nics", "switches", "links", "cpu")
+"""Parts of a node that steps give, hence one object for machines of one kind."""
+_EQUAL = ("os", "looked_for", "software", "placement")
+"""Small parts that are made for each node, and equal for many."""
 _DRIVERS = ("nvidia", "cuda")
 _Device = TypeVar("_Device")
 _Record = TypeVar("_Record", Cpu, OperatingSystem)
 
 
-def node(recording: Recording, plugins: Sequence[Guest] = ()) -> Node:
-    """What the recording says of its machine, whole. `plugins`: those that raxl does not ship."""
+def node(
+    recording: Recording, plugins: Sequence[Guest] = (), steps: Steps | None = None, overlay: Overlay | None = None
+) -> Node:
+    """What the recording says of its machine, whole.
+
+    `plugins`: those that raxl does not ship. `steps`: how the steps are taken, where many machines are alike; `overlay`
+    what `catalog_files.overlay` gave.
+    """
     host = ReplayHost(recording)
-    foreign, problems = documents.read(host)
-    overlay = catalog_files.overlay()
-    bus = bus_of(host, foreign, overlay.catalog)
-    told = plugged.told(host, bus.functions, plugins)
+    steps = steps or Plainly(recording)
+    overlay = overlay or catalog_files.overlay()
+    foreign, problems = steps.ask("documents", documents.read)
+    bus = steps.ask("bus", bus_of, foreign, overlay.catalog)
+    told = plugged.told(steps, recording, bus.functions, plugins)
     report = _together([*told.reports, *(document.report for document in foreign)])
     devices, more = _bounded(merge.merge(report.claims), _MOST_ACCELERATORS, "accelerators")
     place, differences = placement.merged(
         [*(one.placement for one in told.reports), *(one.report.placement for one in foreign)]
     )
-    named = [*_nics(host, bus), *(nic for document in foreign for nic in document.nics), *report.nics]
-    adapters_named = [*named, *adapters.on_bus(bus.functions)]
-    first_nics, more_nics = _bounded(merge_nics.merged(adapters_named), _MOST_NICS, "nics")
-    nics = adapters.placed(first_nics, bus.functions)
-    result = _system(host, recording, foreign, bus)
+    beside = (*(nic for document in foreign for nic in document.nics), *report.nics)
+    on_host = steps.ask("nics", _nics, bus)
+    nics, nic_problems = steps.same(
+        "adapters", (Itself(on_host), Itself(bus), beside), partial(_adapters, on_host, beside, bus)
+    )
+    result = _system(host, steps, recording, foreign, bus)
     result = replace(result, looked_for=_looked_for(host, bus, told.families))
-    result = _with_devices(result, devices, nics, report, bus)
-    accelerators, silences, disagreements = ray_view.seen(host, bus, result.accelerators)
+    result = _with_devices(result, devices, nics, report, bus, steps)
+    accelerators, silences, disagreements = ray_view.seen(steps, bus, result.accelerators)
     result = replace(
         result,
         placement=place,
@@ -75,18 +92,18 @@ def node(recording: Recording, plugins: Sequence[Guest] = ()) -> Node:
             *told.problems,
             *overlay.problems,
             *_notes(recording, plugins),
-            *refusals.problems(recording, bus.answers),
+            *steps.ask("refusals", refusals.problems, bus.answers),
             *report.problems,
             *differences,
             *more,
-            *more_nics,
+            *nic_problems[0],
             *_versions(report.software),
-            *nic_contradictions.problems(merge_nics.groups(adapters_named)),
+            *nic_problems[1],
             *result.problems,
             *disagreements,
         ),
     )
-    return printable.record(_explained(result, devices, silences, recording))  # type: ignore[no-any-return]
+    return _harmless(_explained(result, devices, silences, recording, host), steps)
 
 
 def inventory(recordings: Sequence[Recording], plugins: Sequence[Guest] = ()) -> Inventory:
@@ -123,6 +140,32 @@ def _nics(host: ReplayHost, bus: Bus) -> tuple[Nic, ...]:
     return adapters.join(netdev.parse(net), infiniband.parse(rdma), kernel, listed)
 
 
+def _adapters(
+    on_host: Sequence[Nic], beside: Sequence[Nic], bus: Bus
+) -> tuple[Sequence[Nic], tuple[Sequence[Problem], Sequence[Problem]]]:
+    """The adapters that kernel, documents and plug-ins name, those of one device together; whether they are too many,
+    and what is told of one differently."""
+    named = [*on_host, *beside, *adapters.on_bus(bus.functions)]
+    first, more = _bounded(merge_nics.merged(named), _MOST_NICS, "nics")
+    contradictions = tuple(nic_contradictions.problems(merge_nics.groups(named)))
+    return adapters.placed(first, bus.functions), (more, contradictions)
+
+
+def _harmless(result: Node, steps: Steps) -> Node:
+    """The node with every text in it made harmless; what many nodes share, once."""
+    held = {one.name: getattr(result, one.name) for one in fields(Node)}
+    return Node(
+        **{
+            name: steps.same(f"harmless {name}", Itself(value), partial(printable.record, value))
+            if name in _SHARED
+            else steps.same(f"harmless {name}", value, partial(printable.record, value))
+            if name in _EQUAL
+            else printable.record(value)
+            for name, value in held.items()
+        }
+    )
+
+
 def _together(reports: Sequence[Report]) -> Report:
     return Report(
         claims=tuple(claim for report in reports for claim in report.claims),
@@ -134,9 +177,17 @@ def _together(reports: Sequence[Report]) -> Report:
     )
 
 
-def _system(host: ReplayHost, recording: Recording, foreign: Sequence[Foreign], bus: Bus) -> Node:
+def _software(host: ReplayHost) -> tuple[Software, ...]:
+    return modules.parse(modules.ask(host))
+
+
+def _processors(host: ReplayHost) -> Cpu:
+    return cpu.parse(cpu.ask(host))
+
+
+def _system(host: ReplayHost, steps: Steps, recording: Recording, foreign: Sequence[Foreign], bus: Bus) -> Node:
     answers = system.ask(host)
-    own, processors = system.parse(answers), cpu.parse(cpu.ask(host))
+    own, processors = system.parse(answers), steps.ask("processors", _processors)
     for document in foreign:
         own = _filled(own, document.os)
         processors = _filled(processors, document.cpu)
@@ -145,11 +196,15 @@ def _system(host: ReplayHost, recording: Recording, foreign: Sequence[Foreign], 
         source=recording.source,
         boot_id=system.boot_id(answers),
         recorded_by=recording.recorded_by,
-        path_trust=trust.path_trust(own.virtualization, tuple(bus.functions.values())),
+        path_trust=steps.same(
+            "trust",
+            (own.virtualization, Itself(bus)),
+            lambda: trust.path_trust(own.virtualization, tuple(bus.functions.values())),
+        ),
         os=own,
         cpu=processors,
         numa_nodes=bus.numa_nodes,
-        software=modules.parse(modules.ask(host)),
+        software=steps.ask("software", _software),
     )
 
 
@@ -168,17 +223,19 @@ def _filled(known: _Record, other: _Record) -> _Record:
     return replace(known, **missing)
 
 
-def _with_devices(result: Node, devices: Sequence[merge.Merged], nics: Sequence[Nic], report: Report, bus: Bus) -> Node:
+def _with_devices(
+    result: Node, devices: Sequence[merge.Merged], nics: Sequence[Nic], report: Report, bus: Bus, steps: Steps
+) -> Node:
     """The node with its devices, switches and links."""
     accelerators = tuple(_seated(device, bus) for device in devices)
     stated = _stated(report.links, devices, {nic.id for nic in nics})
-    found, contradictions = links.links(accelerators, nics, bus.functions, stated, len(bus.numa_nodes))
-    every: list[Accelerator | Nic] = [*accelerators, *nics]
-    placed = [
-        (device.id, bus.functions[device.pci.address])
-        for device in every
-        if device.pci and device.pci.address in bus.functions
-    ]
+    of_devices = tuple((device.id, device.pci, device.numa_node) for device in accelerators)
+    of_links = frozenset((ends, *_words(claim)) for ends, claim in stated.items())
+    found, contradictions, with_roles, pcie_switches = steps.same(
+        "links",
+        (of_devices, of_links, Itself(nics), Itself(bus)),
+        partial(_joined, accelerators, nics, stated, bus),
+    )
     memory = {
         device.memory_numa_node: device.accelerator.id for device in devices if device.memory_numa_node is not None
     }
@@ -186,12 +243,31 @@ def _with_devices(result: Node, devices: Sequence[merge.Merged], nics: Sequence[
         result,
         numa_nodes=tuple(replace(one, accelerator=memory.get(one.id)) for one in result.numa_nodes),
         accelerators=accelerators,
-        nics=affinity.with_roles(nics, found),
-        switches=(*switches.pcie_switches(placed, bus.functions), *report.switches),
+        nics=with_roles,
+        switches=(*pcie_switches, *report.switches) if report.switches else pcie_switches,
         links=found,
         software=(*report.software, *result.software),
         problems=(*contradictions, *(problem for device in devices for problem in device.problems)),
     )
+
+
+def _words(claim: LinkClaim) -> tuple[object, ...]:
+    """All that a stated link says, but for the names that its source has for the ends."""
+    return tuple(value for name, value in vars(claim).items() if name not in ("a", "b"))
+
+
+def _joined(
+    accelerators: Sequence[Accelerator], nics: Sequence[Nic], stated: Mapping[frozenset[str], LinkClaim], bus: Bus
+) -> tuple[tuple[Link, ...], tuple[Problem, ...], tuple[Nic, ...], tuple[Switch, ...]]:
+    """Every link, what of them is told differently, the adapters with their roles, and the PCIe switches."""
+    found, contradictions = links.links(accelerators, nics, bus.functions, stated, len(bus.numa_nodes))
+    every: list[Accelerator | Nic] = [*accelerators, *nics]
+    placed = [
+        (device.id, bus.functions[device.pci.address])
+        for device in every
+        if device.pci and device.pci.address in bus.functions
+    ]
+    return found, contradictions, affinity.with_roles(nics, found), switches.pcie_switches(placed, bus.functions)
 
 
 def _seated(device: merge.Merged, bus: Bus) -> Accelerator:
@@ -259,8 +335,14 @@ def _task(subject: str) -> str:
     return module.rpartition(".")[2] if attribute and module.startswith("raxl.") else subject
 
 
-def _explained(result: Node, devices: Sequence[merge.Merged], ray: Mapping[str, Silence], recording: Recording) -> Node:
-    silences: dict[str, Mapping[str, Silence]] = {"": refusals.of_node(recording), **unknown.of_adapters(result.nics)}
+def _explained(
+    result: Node,
+    devices: Sequence[merge.Merged],
+    ray: Mapping[str, Silence],
+    recording: Recording,
+    host: ReplayHost,
+) -> Node:
+    silences: dict[str, Mapping[str, Silence]] = {"": refusals.of_node(host), **unknown.of_adapters(result.nics)}
     for one in devices:
         device = one.accelerator.id
         silences[device] = {**one.silent, **({ray_view.FIELD: ray[device]} if device in ray else {})}

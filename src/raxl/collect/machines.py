@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Sequence
+from bisect import insort
+from typing import NamedTuple, Sequence
 
 from raxl.host import Answer, Question
 from raxl.host.record import Recording
@@ -14,6 +15,20 @@ from raxl.sources import system
 UNNAMED = "localhost"
 
 
+class Key(NamedTuple):
+    """A machine by its boot and its own name; None where a recording does not hold it."""
+
+    boot: str | None
+    host: str | None
+
+
+class Group(NamedTuple):
+    """Recordings of one machine, by their places, and what is known of it."""
+
+    members: list[int]
+    key: Key
+
+
 def together(recordings: Sequence[Recording], as_node: str | None = None) -> list[Recording]:
     """One recording a machine: all of them where `as_node` names it, else those of one boot, else of one host name.
 
@@ -23,23 +38,64 @@ def together(recordings: Sequence[Recording], as_node: str | None = None) -> lis
         whole = _one(_of_one(recordings, as_node))
         whole.name = as_node
         return [whole]
-    groups: list[list[Recording]] = []
-    keys: list[tuple[str | None, str | None]] = []
-    for recording in recordings:
-        boot, host = boot_id(recording), hostname(recording)
-        for place, (known_boot, known_host) in enumerate(keys):
-            if _same(boot, host, known_boot, known_host):
-                groups[place].append(recording)
-                keys[place] = (known_boot or boot, known_host or host)
-                break
+    machines: list[Recording] = []
+    for group in groups([key(recording) for recording in recordings]):
+        machines.append(joined([recordings[place] for place in group.members], group.key))
+    for machine, name in zip(machines, distinct([machine.name for machine in machines]), strict=True):
+        machine.name = name
+    return machines
+
+
+def key(recording: Recording) -> Key:
+    """What tells that two recordings are of one machine."""
+    return Key(boot_id(recording), hostname(recording))
+
+
+def called(machine: Recording, known: Key) -> str:
+    """The name that raxl gave it where it recorded it, else its own."""
+    given = machine.name if machine.recorded_by else None
+    return given or known.host or machine.name or UNNAMED
+
+
+def groups(keys: Sequence[Key]) -> list[Group]:
+    """The places of those of one machine together: of one boot, else of one host name where a boot is not known.
+
+    Of several machines that fit, it is the first.
+    """
+    found: list[Group] = []
+    of_boot: dict[str, int] = {}
+    of_host: dict[str, int] = {}
+    bootless: dict[str, list[int]] = {}
+    """By host name: the groups whose boot is not known yet."""
+    for member, (boot, host) in enumerate(keys):
+        if boot is None:
+            fitting = [of_host[host]] if host in of_host else []
         else:
-            groups.append([recording])
-            keys.append((boot, host))
-    machines = [_one(group) for group in groups]
-    for machine, (_, host) in zip(machines, keys, strict=True):
-        given = machine.name if machine.recorded_by else None
-        machine.name = given or host or machine.name or UNNAMED
-    return _distinct(machines)
+            fitting = [of_boot[boot]] if boot in of_boot else []
+            fitting += bootless.get(host, [])[:1] if host is not None else []
+        place = min(fitting, default=len(found))
+        if place == len(found):
+            found.append(Group([], Key(None, None)))
+        members, known = found[place]
+        members.append(member)
+        now = Key(known.boot or boot, known.host or host)
+        found[place] = Group(members, now)
+        if now.boot is not None:
+            of_boot[now.boot] = min(place, of_boot.get(now.boot, place))
+            if known.boot is None and known.host is not None and place in bootless.get(known.host, ()):
+                bootless[known.host].remove(place)
+        elif now.host is not None and known.host is None:
+            insort(bootless.setdefault(now.host, []), place)
+        if now.host is not None:
+            of_host[now.host] = min(place, of_host.get(now.host, place))
+    return found
+
+
+def joined(recordings: Sequence[Recording], known: Key) -> Recording:
+    """The recordings of one machine as one, called by its name."""
+    machine = _one(recordings)
+    machine.name = called(machine, known)
+    return machine
 
 
 def hostname(recording: Recording) -> str | None:
@@ -52,12 +108,6 @@ def hostname(recording: Recording) -> str | None:
 def boot_id(recording: Recording) -> str | None:
     """The id of the boot that was recorded."""
     return system.boot_id(system.ask(ReplayHost(recording)))
-
-
-def _same(boot: str | None, host: str | None, known_boot: str | None, known_host: str | None) -> bool:
-    if boot is not None and known_boot is not None:
-        return boot == known_boot
-    return host is not None and host == known_host
 
 
 def _of_one(recordings: Sequence[Recording], name: str) -> Sequence[Recording]:
@@ -91,13 +141,15 @@ def _joined_texts(recordings: Sequence[Recording]) -> dict[Question, Answer]:
     return joined
 
 
-def _distinct(machines: list[Recording]) -> list[Recording]:
-    """Names that tell the machines apart."""
-    taken: set[str] = set()
-    for machine in machines:
-        name, place = machine.name, 1
-        while machine.name in taken:
+def distinct(names: Sequence[str]) -> list[str]:
+    """The names, and for those that are taken others that tell the machines apart: `localhost-2`."""
+    taken: dict[str, None] = {}
+    places: dict[str, int] = {}
+    for name in names:
+        own, place = name, places.get(name, 1)
+        while own in taken:
             place += 1
-            machine.name = f"{name}-{place}"
-        taken.add(machine.name)
-    return machines
+            own = f"{name}-{place}"
+        places[name] = place
+        taken[own] = None
+    return list(taken)

@@ -40,6 +40,8 @@ DEVICE = (
 )
 """What a device is and how it does is believed from these, in this order; a source that is not named comes last."""
 _PLACED = frozenset({"address", "host_bridge", "numa_node", "vendor_id", "device_id", "subsystem_id", "link"})
+_RANKS = {evidence: rank for rank, evidence in enumerate(DEVICE)}
+_RANKS_IN_PLACE = {evidence: rank for rank, evidence in enumerate(dict.fromkeys((*PLACE, *DEVICE)))}
 _MIG = ("mig:", "MIG-")
 """How the ids of MIG devices begin: their number where nobody tells the UUID."""
 _COMPARED = (
@@ -196,17 +198,14 @@ def _filled(known: Partition, other: Partition) -> Partition:
 
 def _ranked(field: str, group: Sequence[Claim]) -> list[Claim]:
     """The claims, the one that is believed first."""
-    return sorted(group, key=lambda claim: _rank(field, claim.evidence))
+    ranks = _RANKS_IN_PLACE if field in _PLACED else _RANKS
+    last = len(ranks)
+    return sorted(group, key=lambda claim: ranks.get(claim.evidence, last))
 
 
 def trust_in_place(evidence: str) -> int:
     """The rank of a source in what it says of places, the most trusted first."""
     return PLACE.index(evidence) if evidence in PLACE else len(PLACE)
-
-
-def _rank(field: str, evidence: str) -> int:
-    order = (*PLACE, *DEVICE) if field in _PLACED else DEVICE
-    return order.index(evidence) if evidence in order else len(order)
 
 
 def _ray(group: list[Claim]) -> RayView:

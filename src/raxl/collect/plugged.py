@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Mapping, NamedTuple, Sequence
 
+from raxl.collect.alike import Steps
 from raxl.errors import PluginError
+from raxl.host.record import Recording
 from raxl.host.replay import ReplayHost
 from raxl.model.component import PciFunction
 from raxl.model.problem import DISAGREEMENT, Problem
@@ -22,21 +24,21 @@ class Told(NamedTuple):
     problems: tuple[Problem, ...]
 
 
-def told(host: ReplayHost, functions: Mapping[str, PciFunction], foreign: Sequence[Guest] = ()) -> Told:
+def told(
+    steps: Steps, recording: Recording, functions: Mapping[str, PciFunction], foreign: Sequence[Guest] = ()
+) -> Told:
     """One report a plug-in, raxl's own first. A device is the first one's that claims it."""
-    every = tuple(functions.values())
     by_plugin: list[tuple[str, Report]] = []
     problems: list[Problem] = []
     families = [plugin.family for plugin in registry.accelerators()]
     for name in registry.BUILT_IN:
-        plugin = registry.built_in(name)
-        by_plugin.append((f"{name} of raxl", plugin.parse(plugin.ask(host), every)))
-    failures = {subject: (reason, message) for subject, reason, message in host.recording.notes}
+        by_plugin.append((f"{name} of raxl", steps.ask(f"plug-in {name}", _of_built_in, name, functions)))
+    failures = {subject: (reason, message) for subject, reason, message in recording.notes}
     for guest in foreign:
         try:
             if failure := failures.get(guest.installed.entry):
                 raise PluginError(_called(guest), failure[1], failure[0])
-            by_plugin.append((_called(guest), _of_guest(guest, host, every)))
+            by_plugin.append((_called(guest), _of_guest(guest, ReplayHost(recording), tuple(functions.values()))))
             families.append(guest.family)
         except PluginError as error:
             words = f"the plug-in {_called(guest)} failed: {error.why}"
@@ -44,6 +46,11 @@ def told(host: ReplayHost, functions: Mapping[str, PciFunction], foreign: Sequen
             problems.append(Problem(subject, error.reason, words, (guest.installed.entry,)))
     reports, contested = _each_device_once(by_plugin)
     return Told(reports, tuple(families), (*problems, *contested))
+
+
+def _of_built_in(host: ReplayHost, name: str, functions: Mapping[str, PciFunction]) -> Report:
+    plugin = registry.built_in(name)
+    return plugin.parse(plugin.ask(host), tuple(functions.values()))
 
 
 def _of_guest(guest: Guest, host: ReplayHost, functions: Sequence[PciFunction]) -> Report:

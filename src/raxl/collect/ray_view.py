@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
+from raxl.collect.alike import Itself, Steps
 from raxl.collect.bus import Bus
-from raxl.host.replay import ReplayHost
 from raxl.model.accelerator import Accelerator
 from raxl.model.problem import Problem
+from raxl.model.ray_readings import RayReadings
 from raxl.model.report import Silence
 from raxl.sources import ray_view
 from raxl.topology import ray_advice, ray_detection
@@ -18,11 +20,11 @@ FIELD = "ray.would_register"
 
 
 def seen(
-    host: ReplayHost, bus: Bus, devices: Sequence[Accelerator]
+    steps: Steps, bus: Bus, devices: Sequence[Accelerator]
 ) -> tuple[tuple[Accelerator, ...], Mapping[str, Silence], tuple[Problem, ...]]:
     """The accelerators with what Ray would make of them, why that is not known by id, and the disagreements."""
-    here = Here(ray_view.readings(host), bus.functions, _is_listed(bus))
-    known = ray_detection.detection(here)
+    readings = steps.ask("Ray's readings", ray_view.readings)
+    here, known = steps.same("Ray's detection", (Itself(readings), Itself(bus)), partial(_detected, readings, bus))
     told = ray_detection.registered(known, devices)
     answers = {device: answer for device, answer in told.items() if isinstance(answer, bool)}
     silences = {device: answer for device, answer in told.items() if not isinstance(answer, bool)}
@@ -30,6 +32,11 @@ def seen(
         replace(device, ray=replace(device.ray, would_register=answers.get(device.id))) for device in devices
     )
     return viewed, silences, ray_advice.problems(known, devices, here)
+
+
+def _detected(readings: RayReadings, bus: Bus) -> tuple[Here, ray_detection.Detection]:
+    here = Here(readings, bus.functions, _is_listed(bus))
+    return here, ray_detection.detection(here)
 
 
 def _is_listed(bus: Bus) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from raxl.host import Answer, Question
-from raxl.host.record import Recording
+from raxl.host.replay import ReplayHost
 from raxl.model.problem import FAILED, NOT_PERMITTED, TIMED_OUT, Problem
 from raxl.model.report import Silence
 from raxl.sources import cpu, infiniband, netdev, numa, pci
@@ -32,18 +32,18 @@ _TELLERS = {
 """The questions that would have told each field of the node."""
 
 
-def of_node(recording: Recording) -> dict[str, Silence]:
+def of_node(host: ReplayHost) -> dict[str, Silence]:
     """By field, why the machine did not tell it; fields whose questions it answered, or never had, are left out."""
     silences = {}
     for field, questions in _TELLERS.items():
-        refused = _refused((question.subject, recording.answer(question)) for question in questions)
+        refused = _refused((question.subject, host.answer(question)) for question in questions)
         if refused:
             subject, answer = refused[0]
             silences[field] = Silence(answer.reason or FAILED, answer.message or "it could not be read", subject)
     return silences
 
 
-def problems(recording: Recording, bus: pci.Answers) -> list[Problem]:
+def problems(host: ReplayHost, bus: pci.Answers) -> list[Problem]:
     """Listings and functions that are there and could not be read: devices may be missing without a trace."""
     found = []
     if refused := _refused([(pci.FOLDER, bus.listing)]):
@@ -53,7 +53,7 @@ def problems(recording: Recording, bus: pci.Answers) -> list[Problem]:
     if functions:
         words = f"{len(functions)} of {len(every)} PCI functions could not be read"
         found.append(_problem("pci_tree", functions, f"{words}: {functions[0][1].message}"))
-    folders = [(folder, recording.answer(Question("names", folder))) for folder in (netdev.FOLDER, infiniband.FOLDER)]
+    folders = [(folder, host.answer(Question("names", folder))) for folder in (netdev.FOLDER, infiniband.FOLDER)]
     if refused := _refused(folders):
         found.append(_problem("nics", refused, refused[0][1].message or "the network adapters could not be listed"))
     return found

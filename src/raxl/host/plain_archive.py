@@ -17,8 +17,10 @@ _LARGEST = 64 << 20
 """Of one machine; what is larger takes the other way."""
 _BLOCK = 512
 _END = bytes(_BLOCK)
-_AFTER_SUM = b"\0 0" + bytes(100) + b"ustar  \0" + bytes(247)
-"""What follows the checksum in the header of a plain file without an owner's name."""
+_AFTER_TYPE = bytes(100) + b"ustar  \0" + bytes(247)
+_FILE, _LONG_NAME = b"\0 0" + _AFTER_TYPE, b"\0 L" + _AFTER_TYPE
+"""What follows the checksum in the header of a plain file without an owner's name, and of the next one's long name."""
+_LONGEST_NAME = 4096
 _BLANKS = 8 * 0x20
 """The checksum counts its own field as blanks: these, and not its six digits, a NUL and a blank."""
 
@@ -43,28 +45,38 @@ def _unpacked(packed: bytes) -> Optional[bytes]:
 
 def _files(raw: bytes) -> Optional[Dict[str, bytes]]:
     found: Dict[str, bytes] = {}
-    place, end = 0, len(raw)
+    place, end, long_name = 0, len(raw), b""
     while place < end:
         header = raw[place : place + _BLOCK]
         size, stated = header[124:135], header[148:154]
-        if header[154:] != _AFTER_SUM or not (size.isdigit() and stated.isdigit() and header.isascii()):
-            return found if header == _END and not raw[place:].strip(b"\0") else None
+        kind = header[154:]
+        if kind != _FILE and (kind != _LONG_NAME or long_name):
+            return found if header == _END and not long_name and not raw[place:].strip(b"\0") else None
+        if not (size.isdigit() and stated.isdigit() and header.isascii()):
+            return None
         # The lower half of an Adler-32 is one more than the sum of the bytes, and 512 of ASCII do not wrap it around.
         total = (adler32(header) & 0xFFFF) - 1 - sum(stated) - 0x20 + _BLANKS
         try:
             length, checksum = int(size, 8), int(stated, 8)
         except ValueError:
             return None
-        name_end = header.find(b"\0", 0, 100)
         start = place + _BLOCK
-        if checksum != total or length > KEPT or start + length > end or name_end < 1:
+        place = start + (length + _BLOCK - 1) // _BLOCK * _BLOCK
+        if checksum != total or length > KEPT or place > end:
             return None
-        path = header[:name_end].decode("ascii")
+        if kind == _LONG_NAME:
+            long_name = raw[start : start + min(length, _LONGEST_NAME)].partition(b"\0")[0]
+            if not long_name.isascii() or not long_name or length > _LONGEST_NAME:
+                return None
+            continue
+        path = (long_name or header[:100].partition(b"\0")[0]).decode("ascii")
+        long_name = b""
+        if not path:
+            return None
         if ".." in path or "//" in path or "/." in path or path[0] in "./" or path[-1] == "/":
             known = inside(path)
             if not known:
                 return None
             path = known
         found[path] = raw[start : start + length]
-        place = start + (length + _BLOCK - 1) // _BLOCK * _BLOCK
     return None

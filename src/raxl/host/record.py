@@ -67,6 +67,11 @@ class Recording:
         """An answer that is not read yet; None where there is none."""
         return None
 
+    @property
+    def is_composed(self) -> bool:
+        """Whether it absorbed others."""
+        return bool(self._others)
+
     def absorb(self, other: "Recording") -> None:
         """Lets another recording of the same machine answer what this one does not hold."""
         self._others.append(other)
@@ -83,38 +88,39 @@ class RecordedHost:
         self._ask = ask
         self.answers: dict[Question, Answer] = {}
 
-    def _answer(self, question: Question) -> Answer:
+    def answer(self, question: Question) -> Answer:
+        """The answer to any question."""
         known = self.answers.get(question)
         if known is None:
             known = self.answers[question] = self._ask(question)
         return known
 
     def text(self, path: str) -> Answer:
-        return self._answer(Question("text", path))
+        return self.answer(Question("text", path))
 
     def data(self, path: str) -> Answer:
-        return self._answer(Question("data", path))
+        return self.answer(Question("data", path))
 
     def names(self, path: str) -> Answer:
-        answer = self._answer(Question("names", path))
+        answer = self.answer(Question("names", path))
         if answer.known and not (isinstance(answer.value, list) and all(isinstance(one, str) for one in answer.value)):
             return Answer(None, "failed", "the recording holds no listing of it")  # it may have been edited
         return answer
 
     def link(self, path: str) -> Answer:
-        return self._answer(Question("link", path))
+        return self.answer(Question("link", path))
 
     def command(self, arguments: Sequence[str]) -> Answer:
-        return self._answer(question_of_command(arguments))
+        return self.answer(question_of_command(arguments))
 
     def library(self, name: str, method: str, *arguments: object) -> Answer:
-        return self._answer(question_of_call(name, method, arguments))
+        return self.answer(question_of_call(name, method, arguments))
 
     def process(self, name: str) -> Answer:
-        return self._answer(Question("process", name))
+        return self.answer(Question("process", name))
 
     def document(self, form: str) -> Answer:
-        return self._answer(Question("document", form))
+        return self.answer(Question("document", form))
 
 
 def ask_host(host: Host, question: Question) -> Answer:

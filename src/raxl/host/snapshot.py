@@ -18,8 +18,8 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, Sequence
 
 from raxl.errors import SchemaTooNew, UnreadableInput
 from raxl.host import Answer, CommandOutput, Question, allowed
-from raxl.host.live import DATA_LIMIT
 from raxl.host.known import Known
+from raxl.host.live import DATA_LIMIT
 from raxl.host.record import Recording
 
 SCHEMA = "raxl.snapshot/v1"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import fields, is_dataclass, replace
+from functools import cache
+from operator import is_
 from typing import Any
 
 _SEQUENCES = re.compile(
@@ -39,14 +41,22 @@ def _harmless(character: str) -> str:
 
 def record(value: Any) -> Any:
     """A dataclass with every string in it made clean; the same object where nothing had to be done."""
+    if value is None or isinstance(value, (int, float)):
+        return value
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, tuple):
-        changed = tuple(record(entry) for entry in value)
-        return value if all(a is b for a, b in zip(changed, value)) else changed
+        entries = [record(entry) for entry in value]
+        return value if all(map(is_, entries, value)) else tuple(entries)
     if isinstance(value, dict):
         return {clean(key): record(entry) for key, entry in value.items()}
     if is_dataclass(value) and not isinstance(value, type):
-        new = {field.name: record(getattr(value, field.name)) for field in fields(value)}
-        return replace(value, **new) if any(new[name] is not getattr(value, name) for name in new) else value
+        held = {name: getattr(value, name) for name in _names(type(value))}
+        new = {name: harmless for name, own in held.items() if (harmless := record(own)) is not own}
+        return replace(value, **new) if new else value
     return value
+
+
+@cache
+def _names(kind: type) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))

@@ -7,6 +7,7 @@ The header carries terminal escapes even when piped, loses blanks when a termina
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from raxl.sources import kernel_list
@@ -68,8 +69,9 @@ def own(text: str) -> str:
     return "".join(f"{line}\n" for section in sections for line in section.own) if sections else text
 
 
+@lru_cache(maxsize=16)
 def parse(text: str) -> Matrix:
-    """The matrix; empty where the text holds none.
+    """The matrix, which machines of one kind have in common; empty where the text holds none.
 
     Of several matrices (`-m` and `-mp`, or one asked twice) each is read by itself: NVLink stands before the PCIe path
     beside it, else the first that says anything.

@@ -5,6 +5,7 @@ The document type is nvsmi_device_v*.dtd, which no public place serves; the name
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Mapping, NamedTuple, Sequence, Tuple
 from xml.etree.ElementTree import Element
 
@@ -45,8 +46,9 @@ class Log(NamedTuple):
     """Why the document ends early or could not be read."""
 
 
+@lru_cache(maxsize=2)
 def parse(text: str) -> Log:
-    """The GPUs in the document's order, which is NVML's index order."""
+    """The GPUs in the document's order, which is NVML's index order; one document is asked about twice."""
     root, damage = xml_text.parse(text)
     if root is None or root.tag != ROOT:
         return Log(None, None, None, (), damage or "the root element is not nvidia_smi_log")
