@@ -55,7 +55,8 @@ def _members(files: dict[str, bytes], folder: str, name: str, seed: bytes) -> It
             content = _HEX.sub(lambda found: _like(found[0], seed), content)
         elif b"-" in content or b"erial" in content:
             kept = {found[2].lower() for found in _CLUSTER.finditer(content)} | {_ZERO}
-            content = _UUID.sub(lambda found: found[0] if found[0].lower() in kept else _like(found[0], seed), content)
+            for uuid in set(_UUID.findall(content)):
+                content = content if uuid.lower() in kept else content.replace(uuid, _like(uuid, seed))
             content = _SERIAL.sub(lambda found: found[1] + _digits(found[2], seed), content)
         yield path.replace(f"/nodes/{folder}/", f"/nodes/{name}/"), content
 

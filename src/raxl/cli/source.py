@@ -136,6 +136,10 @@ def read_through(recording: Recording, plugins: tuple[str, ...] = ()) -> None:
 
 def inventory(source: Source, renderer: str) -> Inventory:
     """What the flags name, read and assembled; recorded where `--record` says so."""
+    if source.paths and source.as_node is None and source.record is None and not foreign(source.plugins):
+        from raxl.collect import many
+
+        return many.inventory(source.paths)
     return assembled(source, renderer)[1]
 
 

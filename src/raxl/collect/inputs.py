@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from itertools import groupby
 from pathlib import Path
-from typing import Iterable, Mapping, Sequence
+from typing import Iterable, Mapping, NamedTuple, Sequence, TypeVar
 
 from raxl.collect import clock, machines
 from raxl.errors import CannotStart, TooLarge, UnknownForm, UnreadableInput
@@ -22,15 +23,69 @@ def opened(paths: Sequence[str], as_node: str | None = None) -> list[Recording]:
 
     One unreadable path among several becomes a recording without answers that says so; the only one is raised.
     """
-    found: list[Recording] = []
+    parts = listed(paths)
+    return machines.together(gathered(parts, [open_part(part) for part in parts]), as_node)
+
+
+class Part(NamedTuple):
+    """One thing to open: a path that was given, or an entry of a folder of recordings."""
+
+    path: str
+    given: str
+    """The path that named it."""
+    is_entry: bool
+    is_alone: bool
+    """Whether one path was given: what is wrong with it is raised."""
+
+
+def listed(paths: Sequence[str]) -> list[Part]:
+    """All that is to be opened, in its order."""
+    parts = []
     for path in paths:
-        try:
-            found += _open(path)
-        except CannotStart as error:
-            if len(paths) == 1:
-                raise
-            found.append(_unreadable(path, error))
-    return machines.together(found, as_node)
+        entries = _entries(path)
+        parts += [Part(one, path, entries is not None, len(paths) == 1) for one in entries or [path]]
+    return parts
+
+
+def open_part(part: Part) -> list[Recording] | UnknownForm:
+    """The recordings that it holds; one without answers, that says so, for what cannot be read.
+
+    An entry of a folder that is of no known form gives the error, which `gathered` weighs.
+    """
+    try:
+        return _open_entry(part.path) if part.is_entry else _open(part.path)
+    except UnknownForm as error:
+        if part.is_entry:
+            return error
+        return _failed(part, error)
+    except CannotStart as error:
+        if part.is_entry:
+            return [_unreadable(part.path, error)]
+        return _failed(part, error)
+
+
+_Held = TypeVar("_Held")
+
+
+def gathered(parts: Sequence[Part], opened: Sequence[list[_Held] | UnknownForm]) -> list[_Held | Recording]:
+    """What the parts hold, in one list. In a folder what is of no known form is passed over, unless all of it is."""
+    found: list[_Held | Recording] = []
+    for _, group in groupby(zip(parts, opened, strict=True), key=lambda pair: pair[0].given):
+        pairs = list(group)
+        held = [one for _, one in pairs if not isinstance(one, UnknownForm)]
+        for one in held:
+            found += one
+        if not any(held):
+            part, error = pairs[-1]
+            if isinstance(error, UnknownForm):
+                found += _failed(part._replace(path=part.given), error)
+    return found
+
+
+def _failed(part: Part, error: CannotStart) -> list[Recording]:
+    if part.is_alone:
+        raise error
+    return [_unreadable(part.path, error)]
 
 
 def _unreadable(path: str, error: CannotStart) -> Recording:
@@ -132,37 +187,52 @@ def _of_tree(source: tree.Tree, path: str) -> Recording:
     return tree.TreeRecording(source, name=empty.name, source=path, created=empty.created)
 
 
-def _open_folder(path: str) -> list[Recording]:
+def _entries(path: str) -> list[str] | None:
+    """What is to be opened of a folder that holds recordings and is none itself; None for anything else."""
     folder = Path(path)
-    if (folder / "manifest.json").is_file():
-        files = _files_of(folder)
-        if snapshot.is_snapshot(files):
-            return snapshot.read(files, path)
+    if path == STANDARD_INPUT or not path or not folder.is_dir():
+        return None
+    try:
+        if _is_snapshot(folder) or _tree_in(folder) is not None:
+            return None
+        return sorted(str(child) for child in folder.iterdir() if not child.name.startswith(".")) or None
+    except OSError:
+        return None  # opening it tells why
+
+
+def _is_snapshot(folder: Path) -> bool:
+    manifest = folder / "manifest.json"
+    if not manifest.is_file():
+        return False
+    with manifest.open("rb") as file:
+        return snapshot.is_snapshot({manifest.name: file.read(archive.KEPT)})
+
+
+def _tree_in(folder: Path) -> Path | None:
+    """The root of a sysfs tree in the folder: itself, or one below it."""
     for root in (folder, *sorted(child for child in folder.iterdir() if child.is_dir())):
         if any((root / top).is_dir() for top in tree.TOPS):
-            return [_of_tree(tree.FolderTree(str(root)), path)]
-    children = sorted(str(child) for child in folder.iterdir() if not child.name.startswith("."))
-    if not children:
-        raise UnknownForm(f"{path}: not a form that is known", "the folder is empty")
-    return _open_children(children)
+            return root
+    return None
 
 
-def _open_children(paths: Sequence[str]) -> list[Recording]:
-    """A folder of recordings: what is none of raxl's forms is passed over, unless all of it is."""
-    found: list[Recording] = []
-    unknown: UnknownForm | None = None
-    for path in paths:
-        try:
-            found += _open_file(path) if os.path.isfile(path) else _open_snapshot_folder(path)
-        except UnknownForm as error:
-            unknown = error
-        except CannotStart as error:
-            found.append(_unreadable(path, error))
-        except OSError as error:
-            found.append(_unreadable(path, UnreadableInput(f"{path} cannot be read", error.strerror or str(error))))
-    if not found and unknown is not None:
-        raise unknown
-    return found
+def _open_folder(path: str) -> list[Recording]:
+    """A folder that is a recording itself, or holds none."""
+    folder = Path(path)
+    if _is_snapshot(folder):
+        files = _files_of(folder)
+        return snapshot.read(files, path)
+    root = _tree_in(folder)
+    if root is not None:
+        return [_of_tree(tree.FolderTree(str(root)), path)]
+    raise UnknownForm(f"{path}: not a form that is known", "the folder is empty")
+
+
+def _open_entry(path: str) -> list[Recording]:
+    try:
+        return _open_file(path) if os.path.isfile(path) else _open_snapshot_folder(path)
+    except OSError as error:
+        raise UnreadableInput(f"{path} cannot be read", error.strerror or str(error)) from error
 
 
 def _open_snapshot_folder(path: str) -> list[Recording]:

@@ -48,7 +48,7 @@ def together(recordings: Sequence[Recording], as_node: str | None = None) -> lis
 
 def key(recording: Recording) -> Key:
     """What tells that two recordings are of one machine."""
-    return Key(boot_id(recording), hostname(recording))
+    return Key(boot_id(recording), hostname(recording) or None)
 
 
 def called(machine: Recording, known: Key) -> str:

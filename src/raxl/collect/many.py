@@ -1,0 +1,152 @@
+"""Many recordings at once: read and assembled on every core, and only the nodes kept.
+
+What comes out is what reading and assembling them one after another gives.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache
+from itertools import chain
+from typing import NamedTuple
+
+from raxl import __version__
+from raxl.collect import assemble, catalog_files, inputs, machines
+from raxl.collect.alike import Alike
+from raxl.errors import UnknownForm
+from raxl.host.record import Recording
+from raxl.model import printable
+from raxl.model.codec import INVENTORY
+from raxl.model.inventory import Inventory
+from raxl.model.node import Node
+
+_FEW = 24
+"""Up to so many, starting processes takes longer than they save."""
+_TOGETHER = 56
+"""How many a process reads before it hands over: what they share is handed over once."""
+
+
+class _Read(NamedTuple):
+    """One recording: its node as it is when no other one is of the same machine."""
+
+    key: machines.Key
+    name: str
+    created: str
+    node: Node
+    part: inputs.Part | None = None
+    """Where it was found; None for a recording that says that a part cannot be read."""
+    place: int = 0
+    """Which of that part's recordings it is."""
+
+
+def inventory(paths: Sequence[str]) -> Inventory:
+    """The inventory of what `--from` names, in its order."""
+    parts = inputs.listed(paths)
+    with _collecting_less():
+        batches = _in_processes(parts) if len(parts) > _FEW else iter([_opened(parts)])
+        gathered = inputs.gathered(parts, list(chain.from_iterable(batches)))
+        held = [one if isinstance(one, _Read) else _read(one) for one in gathered]
+        nodes = _nodes(held)
+    created = printable.clean(max((one.created for one in held), default=""))
+    return Inventory(INVENTORY, __version__, created, nodes)
+
+
+def _nodes(held: Sequence[_Read]) -> tuple[Node, ...]:
+    """One node a machine, each with a name of its own."""
+    found = machines.groups([one.key for one in held])
+    several = {
+        group.members[0]: machines.joined(_again([held[place] for place in group.members]), group.key)
+        for group in found
+        if len(group.members) > 1
+    }
+    firsts = [group.members[0] for group in found]
+    names = machines.distinct([several[one].name if one in several else held[one].name for one in firsts])
+    return tuple(
+        _named(assemble.node(several[place]) if place in several else held[place].node, name)
+        for place, name in zip(firsts, names, strict=True)
+    )
+
+
+def _again(held: Sequence[_Read]) -> list[Recording]:
+    """The recordings once more: of those that are put together the whole is assembled, not the parts."""
+    opened = {one.part: inputs.open_part(one.part) for one in held if one.part is not None}
+    return [
+        recordings[one.place] for one in held if (recordings := opened.get(one.part)) and isinstance(recordings, list)
+    ]
+
+
+def _named(node: Node, name: str) -> Node:
+    shown = printable.clean(name)
+    return node if node.name == shown else replace(node, name=shown)
+
+
+def _read(recording: Recording) -> _Read:
+    known = machines.key(recording)
+    recording.name = machines.called(recording, known)
+    node = assemble.node(recording, (), _alike().steps(recording), _overlay())
+    return _Read(known, recording.name, recording.created, node)
+
+
+def _opened(parts: Sequence[inputs.Part]) -> list[list[_Read] | UnknownForm]:
+    opened: list[list[_Read] | UnknownForm] = []
+    for part in parts:
+        recordings = inputs.open_part(part)
+        if isinstance(recordings, UnknownForm):
+            opened.append(recordings)
+        else:
+            opened.append([_read(one)._replace(part=part, place=place) for place, one in enumerate(recordings)])
+    return opened
+
+
+@cache
+def _alike() -> Alike:
+    """What this process has seen."""
+    return Alike()
+
+
+@cache
+def _overlay() -> catalog_files.Overlay:
+    return catalog_files.overlay()
+
+
+def _in_processes(parts: Sequence[inputs.Part]) -> Iterator[list[list[_Read] | UnknownForm]]:
+    """What each part holds, in order; one process for each core. Standard input is read here."""
+    cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
+    if cores < 2 or any(part.path == inputs.STANDARD_INPUT for part in parts):
+        yield _opened(parts)
+        return
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    batches = [parts[start : start + _TOGETHER] for start in range(0, len(parts), _TOGETHER)]
+    pool = ProcessPoolExecutor(min(cores, len(batches)), get_context("fork"), _begin)
+    try:
+        yield from pool.map(_opened, batches)
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    pool.shutdown()
+
+
+def _begin() -> None:
+    """Ctrl-C is for the parent to tell."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.disable()
+
+
+@contextmanager
+def _collecting_less() -> Iterator[None]:
+    """Nodes hold no cycles: looking through them again and again finds nothing."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
