@@ -75,10 +75,13 @@ def _nodes(held: Sequence[_Read]) -> tuple[Node, ...]:
 
 def _again(held: Sequence[_Read]) -> list[Recording]:
     """The recordings once more: of those that are put together the whole is assembled, not the parts."""
-    opened = {one.part: inputs.open_part(one.part) for one in held if one.part is not None}
-    return [
-        recordings[one.place] for one in held if (recordings := opened.get(one.part)) and isinstance(recordings, list)
-    ]
+    opened: dict[inputs.Part, list[Recording] | UnknownForm] = {}
+    found = []
+    for one in held:
+        if one.part is not None:
+            recordings = opened[one.part] = opened.get(one.part) or inputs.open_part(one.part)
+            found += [] if isinstance(recordings, UnknownForm) else [recordings[one.place]]
+    return found
 
 
 def _named(node: Node, name: str) -> Node:
