@@ -19,6 +19,7 @@ class View(str, Enum):
 
     tree = "tree"
     matrix = "matrix"
+    fabric = "fabric"
 
 
 class Format(str, Enum):
@@ -41,7 +42,7 @@ class Options(NamedTuple):
 
 def command(
     view: Annotated[
-        View, typer.Option("--view", help="A tree of the node, or the matrix of link classes.")
+        View, typer.Option("--view", help="A tree, the matrix of link classes, or the scale-up domains over nodes.")
     ] = View.tree,
     path: Annotated[
         Optional[tuple[str, str]],
@@ -86,10 +87,22 @@ def run(options: Options, streams: Streams) -> int:
 
         streams.write(codec.encode(inventory), options.output)
         return outcome.of_inventory(inventory)
+    from raxl.topology import overview
+
     if options.view is View.matrix:
         from raxl.render import text_matrix
 
         lines = text_matrix.matrix(inventory, streams.width, unicode=streams.unicode)
+    elif options.view is View.fabric:
+        from raxl.render import text_fabric
+        from raxl.topology import rails
+
+        view, found = overview.of(inventory), rails.rails(inventory.nodes)
+        lines = text_fabric.fabric(view, found, streams.width, unicode=streams.unicode)
+    elif not options.expand and overview.is_many(inventory):
+        from raxl.render import text_cluster
+
+        lines = text_cluster.cluster(overview.of(inventory), streams.width, unicode=streams.unicode)
     else:
         from raxl.render import text_tree
 

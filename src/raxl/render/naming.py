@@ -26,6 +26,11 @@ class Names:
         """`GPU 0`; a NIC, and whatever else has an id, is called by it."""
         return self._names.get(id) or clean(id)
 
+    def in_words(self, text: str) -> str:
+        """A text that begins with a device's id, with its name instead."""
+        id, blank, rest = text.partition(" ")
+        return clean(f"{self.of(id)}{blank}{rest}")
+
     def all(self, ids: Iterable[str]) -> str:
         """`GPU 0–7, mlx5_0–7`."""
         return name_ranges(map(self.of, ids))

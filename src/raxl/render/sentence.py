@@ -13,6 +13,7 @@ from raxl.render.naming import counted, kind_name, model_name
 from raxl.render.quantity import listed
 from raxl.render.unknown import Gap, ray_advice
 
+_MOST_TYPES = 5
 _WORST_FIRST = ("lost", "degraded", "down", "unknown")
 
 
@@ -65,7 +66,7 @@ def devices_known(node: Node, gaps: Sequence[Gap], unasked: Gap | None) -> str:
 
 def models_counted(accelerators: Sequence[Accelerator], nodes: int = 1) -> str:
     """`8 × H100, 7 ok, 1 lost.`"""
-    types = Counter(_type(accelerator) for accelerator in accelerators)
+    types = Counter(type_name(accelerator) for accelerator in accelerators)
     states = Counter(accelerator.state for accelerator in accelerators)
     words = [f"{count} × {type}" for type, count in types.items()]
     if nodes > 1:
@@ -76,6 +77,21 @@ def models_counted(accelerators: Sequence[Accelerator], nodes: int = 1) -> str:
     else:
         words += [f"{states[state]} {state}" for state in ("ok", *_WORST_FIRST) if states[state]]
     return f"{', '.join(words)}."
+
+
+def fleet_counted(accelerators: Sequence[Accelerator], nodes: int) -> str:
+    """`26 nodes, 72 × GB200, 127 × H100, 198 ok, 1 lost.`: the types by their number, of many the first ones."""
+    types = Counter(map(type_name, accelerators)).most_common()
+    words = [counted(nodes, "node"), *(f"{count} × {type}" for type, count in types[:_MOST_TYPES])]
+    if len(types) > _MOST_TYPES:
+        words.append(f"{sum(count for _, count in types[_MOST_TYPES:])} of {len(types) - _MOST_TYPES} other types")
+    states = Counter(accelerator.state for accelerator in accelerators)
+    if len(states) == 1:
+        only = next(iter(states))
+        return f"{', '.join([*words, 'state unknown' if only == 'unknown' else f'all {only}'])}."
+    words += [f"{states[state]} {state}" for state in ("ok", *_WORST_FIRST) if states[state] and state != "unknown"]
+    unknown = [f"{states['unknown']} of unknown state"] if states["unknown"] else []
+    return f"{', '.join([*words, *unknown])}."
 
 
 def advised(sentence: str, nodes: Sequence[Node]) -> list[str]:
@@ -117,6 +133,7 @@ def _known(gaps: Sequence[Gap], unasked: Gap | None) -> str:
     return f"{tail}."
 
 
-def _type(accelerator: Accelerator) -> str:
+def type_name(accelerator: Accelerator) -> str:
+    """Ray's type, else the model: `H100`."""
     known = clean(accelerator.ray.type or "") or model_name(accelerator)
     return known or f"{kind_name(accelerator)} of unknown model"

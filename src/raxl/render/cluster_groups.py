@@ -1,0 +1,136 @@
+"""The groups of a cluster as rows: where they stand, how many there are, what they hold, how they differ."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING
+
+from raxl.model.link import FABRIC_NAMES
+from raxl.model.node import Node
+from raxl.render.columns import Column, Row, lay_out
+from raxl.render.naming import Names, counted
+from raxl.render.node_names import identity, node_ranges, short
+from raxl.render.sentence import type_name
+from raxl.render.text import Line, Page, Span
+
+if TYPE_CHECKING:
+    from raxl.topology.domains import DomainName
+    from raxl.topology.groups import Group, Place
+
+COLUMNS = (Column(least=12), Column(gap=3, least=16), Column(gap=3, least=20), Column(rank=1, gap=3))
+"""Nodes, what they hold, which they are or how they differ, note."""
+DIFFERS = "← differs from its peers"
+NONE = "no accelerators"
+_MOST_ROWS = 40
+_FOLDED = 3
+"""So many places of the same content are told as one."""
+_NOTHING: Span = ("", "")
+
+
+def group_lines(page: Page, groups: Sequence[Group]) -> list[Line]:
+    """The rows of all nodes, by place; as many as stay readable."""
+    places: dict[Place, list[Group]] = {}
+    for group in groups:
+        places.setdefault(group.place, []).append(group)
+    rows: list[Row] = []
+    left = 0
+    for alike in _alike(places):
+        own = _section(alike, [places[one] for one in alike], len(places) == 1)
+        if len(rows) + len(own) <= _MOST_ROWS or not rows:
+            rows += own[:_MOST_ROWS]
+            left += sum(len(group.nodes) for group in places[alike[0]][_MOST_ROWS - 1 :])
+        else:
+            left += sum(len(group.nodes) for one in alike for group in places[one])
+    if left:
+        rows.append([(f"… {counted(left, 'more node')} (--expand shows each)", "dim")])
+    return lay_out(page, COLUMNS, rows, titled=False)
+
+
+def _alike(places: dict[Place, list[Group]]) -> list[list[Place]]:
+    """The places, those of the same content together where they are many; places with exceptions first."""
+    found: dict[Hashable, list[Place]] = {}
+    for place, held in places.items():
+        content = tuple((len(group.nodes), group.shape) for group in held)
+        where = (place.domain.kind if place.domain else None, place.block is None, place.rack is None)
+        found.setdefault((where, content), []).append(place)
+    sections: list[list[Place]] = []
+    for alike in found.values():
+        sections += [alike] if len(alike) >= _FOLDED else [[one] for one in alike]
+    return sorted(sections, key=lambda alike: not any(group.differences for group in places[alike[0]]))
+
+
+def _section(alike: Sequence[Place], held: Sequence[list[Group]], is_only: bool) -> list[Row]:
+    title = place_title(alike[0], held[0]) if len(alike) == 1 else _places_title(alike)
+    margin = "  " if title else ""
+    if not title and not is_only and any(group.shape.devices for group in held[0]):
+        title, margin = "place not known", "  "
+    rows: list[Row] = [[(title, "bold" if any(alike[0]) else "dim")]] if title else []
+    for place, group in enumerate(held[0]):
+        every = [node for one in held for node in one[place].nodes]
+        rows.append(_row(group, every, margin, len(alike)))
+    return rows
+
+
+def _row(group: Group, every: Sequence[Node], margin: str, places: int) -> Row:
+    first = group.nodes[0]
+    count = len(group.nodes)
+    name = short(first.name) if count == 1 and places == 1 else counted(count, "node") + (" each" if places > 1 else "")
+    what: Span = (holds(first), "" if group.shape.devices else "dim")
+    if not group.differences:
+        names = node_ranges([node.name for node in every]) if len(every) > 1 else ""
+        ill = _ill(first)
+        told = " · ".join(part for part in (ill, names) if part)
+        return [(margin + name, ""), what, (told, "fail" if ill else "dim"), _NOTHING]
+    calls = Names(first)
+    words = [calls.in_words(word) for word in group.differences]
+    which = f"{node_ranges([node.name for node in every])}: " if len(every) > 1 else ""
+    is_lost = any(device.state == "lost" for device in first.accelerators)
+    differ: Span = (which + "; ".join(words[:3]) + (" …" if len(words) > 3 else ""), "fail" if is_lost else "warn")
+    return [(margin + name, ""), what, differ, (DIFFERS, "warn")]
+
+
+def _ill(node: Node) -> str:
+    """What is wrong with a node that has no peers to differ from."""
+    ill = [f"{Names(node).of(one.id)} {one.state}" for one in node.accelerators if one.state in ("lost", "degraded")]
+    return "; ".join(ill[:3]) + (" …" if len(ill) > 3 else "")
+
+
+def holds(node: Node) -> str:
+    """`8 × H100`, those that work; `no accelerators`."""
+    working = Counter(type_name(device) for device in node.accelerators if device.state != "lost")
+    if not node.accelerators:
+        return NONE
+    if not working:
+        return f"0 of {len(node.accelerators)} × {type_name(node.accelerators[0])}"
+    return ", ".join(f"{count} × {type}" for type, count in working.items())
+
+
+def place_title(place: Place, held: Sequence[Group]) -> str:
+    """`NVLink domain 7e2c…00f1.3 · rack r12`, `block b-2 · rack r07`; empty where the place is not known."""
+    if place.domain is not None:
+        racks = dict.fromkeys(node.placement.rack for group in held for node in group.nodes if node.placement.rack)
+        rack = f" · rack {short(next(iter(racks)))}" if len(racks) == 1 else f" · {len(racks)} racks" if racks else ""
+        return domain_title(place.domain) + rack
+    words = [f"{what} {short(name)}" for what, name in (("block", place.block), ("rack", place.rack)) if name]
+    return " · ".join(words)
+
+
+def _places_title(alike: Sequence[Place]) -> str:
+    first = alike[0]
+    if first.domain is not None:
+        return f"{len(alike)} {domain_kind(first.domain.kind)}s of the same content"
+    what = "rack" if first.rack else "block"
+    names = node_ranges(list(dict.fromkeys(str(place.rack or place.block) for place in alike)))
+    return f"{len(alike)} {what}s of the same content: {names}"
+
+
+def domain_kind(kind: str) -> str:
+    """`NVLink domain`, `TPU slice`, `UltraServer`, `XGMI hive`."""
+    named = {"ici": "TPU slice", "neuron": "UltraServer", "xgmi": "XGMI hive", "": "fabric domain"}
+    return named.get(kind) or f"{FABRIC_NAMES.get(kind, kind)} domain"
+
+
+def domain_title(name: DomainName) -> str:
+    """`NVLink domain 7e2c…00f1.3`."""
+    return f"{domain_kind(name.kind)} {identity(name.name)}" + (f".{short(name.clique)}" if name.clique else "")

@@ -1,0 +1,80 @@
+"""Ray's view of a cluster in a few lines: who answered, what is registered, which nodes lack their domain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from raxl.model.printable import clean
+from raxl.render.cluster_gaps import advice
+from raxl.render.naming import counted
+from raxl.render.node_names import node_ranges, nodes_called, short
+from raxl.render.text import Line, Page
+
+if TYPE_CHECKING:
+    from raxl.topology.overview import Overview
+    from raxl.topology.ray_registered import RayHeld, Registered
+
+LABEL = "Ray’s view"
+_MOST = 6
+_MOST_SILENT = 4
+_LABEL = "ray.io/gpu-domain"
+_NEXT = "raxl labels --cluster"
+
+
+def head(page: Page, view: Overview) -> list[Line]:
+    """`ray 2.60.0 · 26 nodes, 24 answered · 2 did not (gpu-11: no answer in 20 s; gpu-19: …)`."""
+    lead = f"ray {clean(view.ray_version)} · " if view.ray_version else ""
+    verb, did = ("answered", "did not") if view.is_cluster else ("read", "could not be")
+    words = f"{lead}{counted(view.total, 'node')}"
+    if not view.silent:
+        lines = page.fold(f"{words}, all {verb}" if view.is_cluster else words, 3)
+    else:
+        told = "; ".join(f"{short(name)}: {clean(why)}" for name, why in view.silent[:_MOST_SILENT])
+        more = f"; {len(view.silent) - _MOST_SILENT} more" if len(view.silent) > _MOST_SILENT else ""
+        count = len(view.silent)
+        lines = page.fold(f"{words}, {view.total - count} {verb} · {count} {did} ({told}{more})", 3, "warn")
+    return [*lines, *_draining(page, view)]
+
+
+def ray_lines(view: Overview) -> list[str]:
+    """What Ray registered, against what works; without a cluster, what Ray would register where that is wrong."""
+    if view.ray is None:
+        told = advice(view.read)
+        return told if len(told) <= _MOST else [*told[: _MOST - 1], f"{len(told) - _MOST + 1} more: raxl discover"]
+    lines = []
+    for resource in dict.fromkeys(one.resource for one in view.ray.resources):
+        mine = [one for one in view.ray.resources if one.resource == resource]
+        wrong = [one for one in mine if one.registered != one.working]
+        number = sum(one.registered for one in mine)
+        words = f"{number:g} {resource} registered, {sum(one.working for one in mine)} work"
+        lines.append(words if not wrong else f"{words}: {_differing(wrong)}")
+    return [*lines, *_domains(view.ray)]
+
+
+def _differing(wrong: Sequence[Registered]) -> str:
+    told: dict[str, list[str]] = {}
+    for one in wrong:
+        told.setdefault(f"registered {one.registered:g}, has {one.working}", []).append(one.node)
+    words = [f"{nodes_called(names)} {text}{' each' if len(names) > 1 else ''}" for text, names in told.items()]
+    return "; ".join(words[:_MOST]) + (f"; {len(words) - _MOST} more" if len(words) > _MOST else "")
+
+
+def _domains(held: RayHeld) -> list[str]:
+    lines = []
+    if held.wrong:
+        lines.append(f"{nodes_called([node.name for node in held.wrong])}: a {_LABEL} that is not theirs: {_NEXT}")
+    if held.lacking:
+        who = "no node" if held.is_told_none else nodes_called([node.name for node in held.lacking])
+        verb = "has" if held.is_told_none else "lacks" if len(held.lacking) == 1 else "lack"
+        lines.append(f"{who} {verb} {_LABEL}: {_NEXT}")
+    return lines
+
+
+def _draining(page: Page, view: Overview) -> list[Line]:
+    if not view.draining:
+        return []
+    names = node_ranges([one.name or one.node_id for one in view.draining])
+    reasons = dict.fromkeys(clean(one.reason) for one in view.draining if one.reason)
+    why = f" ({'; '.join(list(reasons)[:_MOST_SILENT])})" if reasons else ""
+    return page.fold(f"draining: {names}{why}", 3, "warn", lead=("   ", ""))

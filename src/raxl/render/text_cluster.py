@@ -1,0 +1,84 @@
+"""`raxl topo` over many nodes: where they stand, what they hold, how it is joined, and what Ray makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from raxl.render.cluster_gaps import folded
+from raxl.render.cluster_groups import group_lines, holds
+from raxl.render.cluster_ray import LABEL, head, ray_lines
+from raxl.render.device_facts import nic_facts
+from raxl.render.fabric_facts import fabric_facts
+from raxl.render.naming import Names
+from raxl.render.sentence import fleet_counted, none_found
+from raxl.render.text import Line, Page, Style, display_width, parted
+from raxl.render.unknown import explained
+
+if TYPE_CHECKING:
+    from raxl.topology.groups import Group
+    from raxl.topology.overview import Overview
+
+_MOST_FACTS = 8
+_Fact = tuple[str, str, Style]
+
+
+def cluster(view: Overview, width: int, *, unicode: bool = True) -> list[Line]:
+    """The nodes by place, those of one shape once, exceptions first; the last line is a sentence."""
+    page = Page(width, unicode)
+    gaps, unasked = folded(view.read)
+    style: Style = "" if view.is_cluster else "warn"
+    label = LABEL if view.is_cluster else "Ray"
+    facts = [*_joined(view.groups), *((label, words, style) for words in ray_lines(view))]
+    return parted(
+        [
+            head(page, view),
+            group_lines(page, view.groups),
+            _labelled(page, facts),
+            explained(page, gaps, unasked),
+            page.fold(sentence(view)),
+        ]
+    )
+
+
+def sentence(view: Overview) -> str:
+    """What could be read out on a call: `26 nodes, 72 × GB200, 127 × H100, 198 ok, 1 lost.`"""
+    found = [device for node in view.read for device in node.accelerators]
+    missing = f" {len(view.silent)} of {view.total} nodes could not be read." if view.silent else ""
+    if not view.read:
+        return "No node could be read."
+    return (fleet_counted(found, len(view.read)) if found else none_found(view.read)) + missing
+
+
+def _joined(groups: Sequence[Group]) -> list[_Fact]:
+    """How the accelerators of each kind of node are joined, told once for all that are joined alike."""
+    found = [group for group in groups if group.shape.devices and not group.differences]
+    told: dict[tuple[str, str], list[Group]] = {}
+    for group in sorted(found, key=lambda group: -len(group.nodes)):
+        names = Names(group.nodes[0])
+        for fact in (*fabric_facts(group.nodes[0], names), *nic_facts(group.nodes[0], names)):
+            told.setdefault(fact, []).append(group)
+    every = len(dict.fromkeys(holds(group.nodes[0]) for group in found)) == 1
+    facts: list[_Fact] = []
+    labels = list(dict.fromkeys(label for label, _ in told))
+    for (label, text), alike in sorted(told.items(), key=lambda one: labels.index(one[0][0])):
+        kinds = list(dict.fromkeys(holds(group.nodes[0]) for group in alike))
+        whose = "" if every else f"{kinds[0]}{f' and {len(kinds) - 1} more kinds' if len(kinds) > 1 else ''}: "
+        facts.append((label, whose + text, ""))
+    if len(facts) > _MOST_FACTS:
+        more = ("…", f"{len(facts) - _MOST_FACTS + 1} more (--expand shows each node)", "dim")
+        return [*facts[: _MOST_FACTS - 1], more]  # type: ignore[list-item]
+    return facts
+
+
+def _labelled(page: Page, facts: Sequence[_Fact]) -> list[Line]:
+    if not facts:
+        return []
+    margin = max(display_width(page.spell(label)) for label, _, _ in facts) + 2
+    lines: list[Line] = []
+    previous = ""
+    for label, text, style in facts:
+        shown = page.spell("" if label == previous else label)
+        lines += page.fold(text, margin, lead=(shown + " " * (margin - display_width(shown)), style))
+        previous = label
+    return lines

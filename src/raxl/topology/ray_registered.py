@@ -1,0 +1,97 @@
+"""Ray's own view of a cluster held against its nodes: what is registered and works, and which domain Ray is told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from raxl.model.cluster import ALIVE, DRAINING, RayNode
+from raxl.model.inventory import Inventory
+from raxl.model.node import Node
+from raxl.topology import domains
+from raxl.topology.domains import DomainName
+
+GPU_DOMAIN = "ray.io/gpu-domain"
+_COUNTED = ("GPU", "TPU", "NPU", "HPU")
+"""Resources of which Ray counts one for each accelerator; of Neuron it counts cores."""
+
+
+class Registered(NamedTuple):
+    """One resource of one node."""
+
+    node: str
+    resource: str
+    registered: float
+    working: int
+
+
+class RayHeld(NamedTuple):
+    """What differs between Ray's view and the hardware."""
+
+    resources: tuple[Registered, ...]
+    lacking: tuple[Node, ...]
+    """Nodes of a fabric domain that Ray is not told."""
+    wrong: tuple[Node, ...]
+    """Nodes of which Ray is told another domain than theirs."""
+    is_told_none: bool
+    """Whether no node at all has a label of its domain."""
+
+
+class Pair(NamedTuple):
+    """A node of the inventory, and Ray's view of it."""
+
+    node: Node
+    ray: RayNode
+
+
+def held(inventory: Inventory) -> RayHeld:
+    """Ray's view of every node that it knows as alive, beside the node."""
+    found = pairs(inventory)
+    return RayHeld(
+        resources=tuple(one for pair in found for one in registered(pair)),
+        lacking=tuple(without_domain(found)),
+        wrong=tuple(wrong_domain(found)),
+        is_told_none=not any(GPU_DOMAIN in ray.labels for _, ray in found),
+    )
+
+
+def pairs(inventory: Inventory) -> list[Pair]:
+    """The nodes that Ray knows as alive, in the inventory's order."""
+    known = {one.node_id: one for one in inventory.cluster.nodes} if inventory.cluster else {}
+    found = [(node, known.get(node.ray_node_id or "")) for node in inventory.nodes]
+    return [Pair(node, ray) for node, ray in found if ray is not None and ray.state in (ALIVE, DRAINING)]
+
+
+def registered(pair: Pair) -> list[Registered]:
+    """Each accelerator resource that Ray registered there or should have."""
+    working: dict[str, int] = {}
+    for device in pair.node.accelerators:
+        resource = device.ray.resource
+        if resource in _COUNTED:
+            working[resource] = working.get(resource, 0) + (device.state != "lost")
+    told = {name: number for name, number in pair.ray.resources.items() if name in _COUNTED}
+    return [
+        Registered(pair.node.name, name, told.get(name, 0), working.get(name, 0))
+        for name in _COUNTED
+        if name in working or name in told
+    ]
+
+
+def gpu_domain(name: DomainName) -> str:
+    """The value of `ray.io/gpu-domain` for a domain: cluster UUID and clique, the slice's or UltraServer's name."""
+    return f"{name.name}.{name.clique}" if name.clique is not None else name.name
+
+
+def without_domain(found: Sequence[Pair]) -> list[Node]:
+    """Nodes of a fabric domain for which Ray has no label of it."""
+    return [node for node, ray in found if domains.of_node(node) is not None and GPU_DOMAIN not in ray.labels]
+
+
+def wrong_domain(found: Sequence[Pair]) -> list[Node]:
+    """Nodes for which Ray's label names another domain than theirs."""
+    wrong = []
+    for node, ray in found:
+        own, told = domains.of_node(node), ray.labels.get(GPU_DOMAIN)
+        if told is not None and (own is None or told != gpu_domain(own)):
+            wrong.append(node)
+    return wrong
