@@ -56,7 +56,7 @@ def command(
 
 def run(options: Options, streams: Streams) -> int:
     """Reads, compares with what is expected, renders, and returns the exit code."""
-    from raxl.topology import expectation
+    from raxl.topology import expectation, overview
 
     expected = [expectation.parse(text) for text in options.expect]
     inventory = source.inventory(
@@ -66,6 +66,13 @@ def run(options: Options, streams: Streams) -> int:
         from raxl.model import codec
 
         streams.write(codec.encode(inventory), options.output)
+    elif not options.expand and overview.is_many(inventory):
+        from raxl.render import text_nodes
+
+        view = overview.of(inventory)
+        streams.print(
+            text_nodes.discover(view, streams.width, nics=options.nics, unicode=streams.unicode), options.output
+        )
     else:
         from raxl.render import text_table
 

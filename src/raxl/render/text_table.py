@@ -73,23 +73,28 @@ def _table(
     return lines
 
 
-def _reasons(page: Page, nodes: Sequence[Node], unknowns: Sequence[Unknowns], nics: bool, expand: bool) -> list[Line]:
-    """Why values of these tables are not known; what stands in neither is left out."""
+def is_shown(family: str, field: str, *, nics: bool, expand: bool) -> bool:
+    """Whether a value stands in the tables; of what stands in none it is not told why it is unknown."""
     asked = {
         ACCELERATORS: (*ACCELERATOR_FIELDS, *(["uuid"] if expand else [])),
         NICS: NIC_FIELDS if nics else (),
     }
+    if family not in asked:
+        return family not in _NODE_FIELDS
+    # A reading of its own that failed is told though it has no column.
+    return field.partition(".")[0] in asked[family] or (family == ACCELERATORS and field.startswith("attributes."))
 
-    def is_shown(family: str, field: str) -> bool:
-        if family not in asked:
-            return family not in _NODE_FIELDS
-        # A reading of its own that failed is told though it has no column.
-        return field.partition(".")[0] in asked[family] or (family == ACCELERATORS and field.startswith("attributes."))
+
+def _reasons(page: Page, nodes: Sequence[Node], unknowns: Sequence[Unknowns], nics: bool, expand: bool) -> list[Line]:
+    """Why values of these tables are not known; what stands in neither is left out."""
+
+    def chosen(family: str, field: str) -> bool:
+        return is_shown(family, field, nics=nics, expand=expand)
 
     gaps = []
     for node, unknown in zip(nodes, unknowns, strict=True):
         where = f"{node.name}: " if len(nodes) > 1 else ""
-        gaps += [gap._replace(what=where + gap.what) for gap in unknown.gaps(is_shown)]
+        gaps += [gap._replace(what=where + gap.what) for gap in unknown.gaps(chosen)]
     advice = [f"{node.name}: {words}" for node in nodes for words in ray_advice(node)] if len(nodes) > 1 else []
     told = [line for words in advice for line in page.fold(words, hang=3, lead=(f"{REMARK}  ", "warn"))]
     return [*explained(page, gaps), *told]

@@ -44,6 +44,15 @@ class Domain(NamedTuple):
         here = {node.placement.worker_index for node in self.members}
         return tuple(index for index in range(self.workers or 0) if index not in here)
 
+    @property
+    def twice(self) -> tuple[tuple[int, tuple[str, ...]], ...]:
+        """Worker indexes of a slice that several nodes tell, with their names."""
+        told: dict[int, list[str]] = {}
+        for node in self.members:
+            if self.name.kind == "ici" and node.placement.worker_index is not None:
+                told.setdefault(node.placement.worker_index, []).append(node.name)
+        return tuple((index, tuple(names)) for index, names in told.items() if len(names) > 1)
+
 
 def of_node(node: Node) -> DomainName | None:
     """The domain that joins the node to others; None for a node that belongs to none, or to a hive of its own."""

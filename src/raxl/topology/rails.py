@@ -1,4 +1,4 @@
-"""Rails: the compute NIC that stands beside the same accelerator on every node, and the leaf switch behind it."""
+"""Rails: the compute NIC that stands beside the same accelerator on every node."""
 
 from __future__ import annotations
 
@@ -11,24 +11,23 @@ from raxl.model.node import Node
 _NEAR = PCIE_CLASSES[:2]
 
 
-class Rail(NamedTuple):
-    """The NICs of one rail, one or more a node."""
+class Rails(NamedTuple):
+    """The rails of nodes that have the same ones."""
 
-    number: int
-    """The index of the accelerator that they stand beside."""
-    nics: tuple[str, ...]
-    """By node, in order; NICs of several per accelerator are joined by a plus."""
-    leaves: tuple[str, ...] = ()
-    """The leaf switches behind them, where a fabric dump names them; none where nobody says it."""
+    nics: tuple[tuple[int, str], ...]
+    """By the index of the accelerator that they stand beside: the NIC, or several joined by a plus."""
+    nodes: tuple[str, ...]
 
 
-def rails(nodes: Sequence[Node]) -> list[Rail]:
-    """The rails of the nodes, by number; none where a NIC serves several accelerators, or no class is known."""
-    found: dict[int, list[str]] = {}
+def rails(nodes: Sequence[Node]) -> list[Rails]:
+    """The rails by their place in the node, most nodes first; nodes in which a NIC serves several accelerators have
+    none. Which leaf switch is behind a NIC no node says."""
+    found: dict[tuple[tuple[int, str], ...], list[str]] = {}
     for node in nodes:
-        for index, nics in _own(node).items():
-            found.setdefault(index, []).append("+".join(nics))
-    return [Rail(index, tuple(found[index])) for index in sorted(found)]
+        own = tuple((index, "+".join(nics)) for index, nics in sorted(_own(node).items()))
+        if len(own) > 1:
+            found.setdefault(own, []).append(node.name)
+    return [Rails(nics, tuple(names)) for nics, names in sorted(found.items(), key=lambda one: -len(one[1]))]
 
 
 def _own(node: Node) -> dict[int, list[str]]:

@@ -1,0 +1,163 @@
+"""`raxl discover` over many nodes: a row for each group of nodes that hold the same, exceptions first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from raxl.model.accelerator import Accelerator
+from raxl.model.nic import Nic
+from raxl.model.node import Node
+from raxl.render import cells
+from raxl.render.cells import Cells
+from raxl.render.cluster_gaps import advice, folded
+from raxl.render.cluster_groups import NONE
+from raxl.render.cluster_ray import head
+from raxl.render.columns import Column, Row, lay_out
+from raxl.render.naming import Names, counted
+from raxl.render.node_names import node_ranges, short
+from raxl.render.text import Line, Page, Span, Style, parted
+from raxl.render.text_cluster import sentence
+from raxl.render.text_table import is_shown
+from raxl.render.unknown import INAPPLICABLE, REMARK, UNKNOWN, Unknowns, explained
+
+if TYPE_CHECKING:
+    from raxl.topology.groups import Group
+    from raxl.topology.overview import Overview
+
+_COLUMNS = (
+    Column("NODES", right=True),
+    Column("WHICH", least=16),
+    Column("EACH", right=True),
+    Column("MODEL", least=16),
+    Column("MEMORY", rank=3, right=True),
+    Column("PARTITIONS", rank=4, least=12),
+    Column("LINK", rank=5),
+    Column("STATE"),
+    Column("RAY", rank=2, least=16),
+)
+_NIC_COLUMNS = (
+    Column("NODES", right=True),
+    Column("WHICH", least=16),
+    Column("NICS", right=True),
+    Column("KIND"),
+    Column("SPEED", right=True),
+    Column("LINK", rank=3),
+    Column("STATE"),
+    Column("ROLE", rank=2),
+)
+_MOST_GROUPS = 40
+_MOST_ADVICE = 6
+_WORST_FIRST = ("lost", "degraded", "down", "unknown", "ok")
+_LEFT_OUT: Span = ("", "")
+_NONE: Span = (INAPPLICABLE, "dim")
+
+
+def discover(view: Overview, width: int, *, nics: bool = False, unicode: bool = True) -> list[Line]:
+    """The table of the groups; then what is not known and what Ray would make of it, by cause, and a sentence."""
+    page = Page(width, unicode)
+    groups = _by_shape(view.groups)
+    shown, more = groups[:_MOST_GROUPS], groups[_MOST_GROUPS:]
+    partitioned = any(device.partitions for one in shown for device in one[0].accelerators)
+    rows = [row for nodes in shown for row in _accelerators(nodes, partitioned)]
+    left = sum(map(len, more))
+    gaps, _ = folded(view.read, lambda family, field: is_shown(family, field, nics=nics, expand=False))
+    told = advice(view.read)
+    shown_advice = told if len(told) <= _MOST_ADVICE else [*told[: _MOST_ADVICE - 1], _more(len(told))]
+    remarks = [line for words in shown_advice for line in page.fold(words, 3, lead=(f"{REMARK}  ", "warn"))]
+    return parted(
+        [
+            head(page, view) if view.silent or view.is_cluster else [],
+            [*lay_out(page, _COLUMNS, rows), *_left(page, left)] if rows else [],
+            lay_out(page, _NIC_COLUMNS, [row for nodes in shown for row in _nics(nodes)]) if nics else [],
+            [*explained(page, gaps), *remarks],
+            page.fold(sentence(view)),
+        ]
+    )
+
+
+def _more(count: int) -> str:
+    return f"{count - _MOST_ADVICE + 1} more remarks on what Ray would register (--expand shows each node)"
+
+
+def _left(page: Page, count: int) -> list[Line]:
+    return [page.cut([(page.spell(f"… {counted(count, 'more node')} (--expand shows each)"), "dim")])] if count else []
+
+
+def _by_shape(groups: Sequence[Group]) -> list[list[Node]]:
+    """The nodes of each shape, wherever they stand: exceptions first, those without accelerators last."""
+    found: dict[object, list[Node]] = {}
+    odd: set[object] = set()
+    for group in groups:
+        found.setdefault(group.shape, []).extend(group.nodes)
+        if group.differences:
+            odd.add(group.shape)
+    order = sorted(found, key=lambda shape: (not found[shape][0].accelerators, shape not in odd, -len(found[shape])))
+    return [found[shape] for shape in order]
+
+
+def _called(nodes: Sequence[Node]) -> tuple[Span, Span]:
+    names = [node.name for node in nodes]
+    return (str(len(nodes)), ""), (short(names[0]) if len(names) == 1 else node_ranges(names), "")
+
+
+def _accelerators(nodes: Sequence[Node], partitioned: bool) -> list[Row]:
+    """A row for each sort of accelerator that the nodes hold."""
+    first = nodes[0]
+    count, which = _called(nodes)
+    if not first.accelerators:
+        return [[count, which, ("0", "dim"), (NONE, "dim"), *[_NONE] * 5]]
+    of = Cells(Unknowns(first, Names(first)))
+    sorts: dict[tuple[Span, ...], list[Accelerator]] = {}
+    for device in first.accelerators:
+        profiles = cells.partitions(device) if partitioned else _LEFT_OUT
+        key = (of.model(device), of.memory(device), profiles, of.link(device), cells.ray(device))
+        sorts.setdefault(key, []).append(device)
+    if any(device.state == "lost" for device in first.accelerators):
+        sorts = _with_lost(sorts)
+    return [
+        [_first(place, count), _first(place, which), (str(len(own)), ""), *sort[:4], _states(own), sort[4]]
+        for place, (sort, own) in enumerate(sorts.items())
+    ]
+
+
+def _with_lost(sorts: dict[tuple[Span, ...], list[Accelerator]]) -> dict[tuple[Span, ...], list[Accelerator]]:
+    """A lost device tells little of itself: it stands in the row of those of its model, where there is one."""
+    made: dict[tuple[Span, ...], list[Accelerator]] = {}
+    for sort, own in sorted(sorts.items(), key=lambda one: all(device.state == "lost" for device in one[1])):
+        like = next((other for other in made if other[0] == sort[0]), None)
+        is_lost = all(device.state == "lost" for device in own)
+        made.setdefault(like if like is not None and is_lost else sort, []).extend(own)
+    return made
+
+
+def _nics(nodes: Sequence[Node]) -> list[Row]:
+    first = nodes[0]
+    count, which = _called(nodes)
+    if not first.nics:
+        return [[count, which, ("0", "dim"), ("no NICs", "dim"), *[_NONE] * 4]]
+    of = Cells(Unknowns(first, Names(first)))
+    sorts: dict[tuple[Span, ...], list[Nic]] = {}
+    for nic in first.nics:
+        sorts.setdefault((of.kind(nic), of.speed(nic), of.link(nic), of.role(nic)), []).append(nic)
+    return [
+        [_first(place, count), _first(place, which), (str(len(own)), ""), *sort[:3], _states(own), sort[3]]
+        for place, (sort, own) in enumerate(sorts.items())
+    ]
+
+
+def _first(place: int, span: Span) -> Span:
+    """What stands in the first row of a group alone."""
+    return span if place == 0 else _LEFT_OUT
+
+
+def _states(devices: Sequence[Accelerator] | Sequence[Nic]) -> Span:
+    """`ok`; `1 lost, 7 ok`."""
+    counts = Counter(device.state for device in devices)
+    if len(counts) == 1:
+        return cells.state(devices[0])
+    worst = next((state for state in _WORST_FIRST if counts[state]), "")
+    styles: dict[str, Style] = {"lost": "fail", "degraded": "warn"}
+    words = [f"{counts[state]} {UNKNOWN if state == 'unknown' else state}" for state in _WORST_FIRST if counts[state]]
+    return ", ".join(words), styles.get(worst, "")
