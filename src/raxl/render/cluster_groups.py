@@ -11,11 +11,12 @@ from raxl.model.node import Node
 from raxl.render.columns import Column, Row, lay_out
 from raxl.render.naming import Names, counted
 from raxl.render.node_names import identity, node_ranges, short
+from raxl.render.quantity import number_ranges
 from raxl.render.sentence import type_name
 from raxl.render.text import Line, Page, Span
 
 if TYPE_CHECKING:
-    from raxl.topology.domains import DomainName
+    from raxl.topology.domains import Domain, DomainName
     from raxl.topology.groups import Group, Place
 
 COLUMNS = (Column(least=12), Column(gap=3, least=16), Column(gap=3, least=20), Column(rank=1, gap=3))
@@ -28,15 +29,21 @@ _FOLDED = 3
 _NOTHING: Span = ("", "")
 
 
-def group_lines(page: Page, groups: Sequence[Group]) -> list[Line]:
+def group_lines(page: Page, groups: Sequence[Group], domains: Sequence[Domain] = ()) -> list[Line]:
     """The rows of all nodes, by place; as many as stay readable."""
     places: dict[Place, list[Group]] = {}
     for group in groups:
         places.setdefault(group.place, []).append(group)
+    lacking = {domain.name: domain.missing for domain in domains if domain.missing}
     rows: list[Row] = []
     left = 0
     for alike in _alike(places):
         own = _section(alike, [places[one] for one in alike], len(places) == 1)
+        missing = lacking.get(alike[0].domain, ()) if alike[0].domain and len(alike) == 1 else ()
+        if missing:
+            own.insert(
+                1, [(f"  {'workers' if len(missing) > 1 else 'worker'} {number_ranges(missing)} missing", "fail")]
+            )
         if len(rows) + len(own) <= _MOST_ROWS or not rows:
             rows += own[:_MOST_ROWS]
             left += sum(len(group.nodes) for group in places[alike[0]][_MOST_ROWS - 1 :])

@@ -40,7 +40,7 @@ def head(page: Page, view: Overview) -> list[Line]:
 def ray_lines(view: Overview) -> list[str]:
     """What Ray registered, against what works; without a cluster, what Ray would register where that is wrong."""
     if view.ray is None:
-        told = advice(view.read)
+        told = [words.replace(": Ray would ", ": would ", 1) for words in advice(view.read)]
         return told if len(told) <= _MOST else [*told[: _MOST - 1], f"{len(told) - _MOST + 1} more: raxl discover"]
     lines = []
     for resource in dict.fromkeys(one.resource for one in view.ray.resources):

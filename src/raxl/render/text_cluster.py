@@ -33,7 +33,7 @@ def cluster(view: Overview, width: int, *, unicode: bool = True) -> list[Line]:
     return parted(
         [
             head(page, view),
-            group_lines(page, view.groups),
+            group_lines(page, view.groups, view.domains),
             _labelled(page, facts),
             explained(page, gaps, unasked),
             page.fold(sentence(view)),
