@@ -43,7 +43,9 @@ def advice(nodes: Sequence[Node]) -> list[str]:
 
 
 def _called(names: Sequence[str], nodes: Sequence[Node]) -> str:
-    return f"all {len(nodes)} nodes" if len(names) == len(nodes) > 1 else nodes_called(names)
+    if len(names) == len(nodes) > 1:
+        return "both nodes" if len(nodes) == 2 else f"all {len(nodes)} nodes"
+    return nodes_called(names)
 
 
 def _of_same_problems(nodes: Sequence[Node]) -> list[list[Node]]:

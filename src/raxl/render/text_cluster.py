@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from raxl.model.problem import DISAGREEMENT, UNREAD
 from raxl.render.cluster_gaps import folded
 from raxl.render.cluster_groups import group_lines, holds
 from raxl.render.cluster_ray import LABEL, head, ray_lines
 from raxl.render.device_facts import nic_facts
 from raxl.render.fabric_facts import fabric_facts
-from raxl.render.naming import Names
+from raxl.render.naming import Names, counted
 from raxl.render.sentence import fleet_counted, none_found
 from raxl.render.text import Line, Page, Style, display_width, parted
 from raxl.render.unknown import explained
@@ -26,7 +27,8 @@ _Fact = tuple[str, str, Style]
 def cluster(view: Overview, width: int, *, unicode: bool = True) -> list[Line]:
     """The nodes by place, those of one shape once, exceptions first; the last line is a sentence."""
     page = Page(width, unicode)
-    gaps, unasked = folded(view.read)
+    every, unasked = folded(view.read)
+    gaps = [gap for gap in every if gap.reason in (*UNREAD, DISAGREEMENT)]
     style: Style = "" if view.is_cluster else "warn"
     label = LABEL if view.is_cluster else "Ray"
     facts = [*_joined(view.groups), *((label, words, style) for words in ray_lines(view))]
@@ -35,10 +37,16 @@ def cluster(view: Overview, width: int, *, unicode: bool = True) -> list[Line]:
             head(page, view),
             group_lines(page, view.groups, view.domains),
             _labelled(page, facts),
-            explained(page, gaps, unasked),
+            [*explained(page, gaps, unasked), *_lesser(page, len(every) - len(gaps))],
             page.fold(sentence(view)),
         ]
     )
+
+
+def _lesser(page: Page, count: int) -> list[Line]:
+    """What no source says of this or that node is counted: it is told with the node."""
+    words = f"{counted(count, 'lesser gap')} that no source fills (--expand tells them with each node)"
+    return page.fold(words, 3, "dim", ("…  ", "dim")) if count else []
 
 
 def sentence(view: Overview) -> str:
@@ -63,7 +71,8 @@ def _joined(groups: Sequence[Group]) -> list[_Fact]:
     labels = list(dict.fromkeys(label for label, _ in told))
     for (label, text), alike in sorted(told.items(), key=lambda one: labels.index(one[0][0])):
         kinds = list(dict.fromkeys(holds(group.nodes[0]) for group in alike))
-        whose = "" if every else f"{kinds[0]}{f' and {len(kinds) - 1} more kinds' if len(kinds) > 1 else ''}: "
+        others = f" and {counted(len(kinds) - 1, 'other kind')}" if len(kinds) > 1 else ""
+        whose = "" if every else f"{kinds[0]}{others}: "
         facts.append((label, whose + text, ""))
     if len(facts) > _MOST_FACTS:
         more = ("…", f"{len(facts) - _MOST_FACTS + 1} more (--expand shows each node)", "dim")

@@ -107,7 +107,8 @@ def _accelerators(nodes: Sequence[Node], partitioned: bool) -> list[Row]:
     first = nodes[0]
     count, which = _called(nodes)
     if not first.accelerators:
-        return [[count, which, ("0", "dim"), (NONE, "dim"), *[_NONE] * 5]]
+        partitions = _NONE if partitioned else _LEFT_OUT
+        return [[count, which, ("0", "dim"), (NONE, "dim"), _NONE, partitions, *[_NONE] * 3]]
     of = Cells(Unknowns(first, Names(first)))
     sorts: dict[tuple[Span, ...], list[Accelerator]] = {}
     for device in first.accelerators:

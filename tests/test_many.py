@@ -1,0 +1,134 @@
+"""Many recordings at once give what each by itself gives, byte for byte."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import recordings
+from raxl.collect import assemble, inputs, keeping, machines, many
+from raxl.collect.alike import Alike
+from raxl.errors import CannotStart, UnknownForm
+from raxl.host import Answer, archive, plain_archive
+from raxl.host.record import Recording
+from raxl.model import codec
+
+KEYS = st.builds(machines.Key, st.sampled_from([None, "a", "b", "c"]), st.sampled_from([None, "x", "y", "z"]))
+
+
+def changed(known: Recording, seed: int, share: float) -> Recording:
+    """The recording with some of its answers gone, refused, or of other digits."""
+    chance = random.Random(seed)
+    answers = dict(known.answers)
+    for question in [one for one in answers if chance.random() < share]:
+        answer, way = answers[question], chance.randrange(3)
+        if way == 0:
+            del answers[question]
+        elif way == 1:
+            answers[question] = Answer(None, "failed", "it did not answer")
+        elif isinstance(answer.value, str):
+            answers[question] = Answer(answer.value.translate(str.maketrans("123456789", "234567891")))
+    return Recording(answers, name=f"{known.name}-{seed}", created=known.created, recorded_by=known.recorded_by)
+
+
+@pytest.mark.parametrize("name", recordings.NAMES)
+def test_what_alike_machines_share_is_what_each_has(name: str) -> None:
+    alike = Alike()
+    known = recordings.recording(name)
+    for seed, share in enumerate((0, 0.002, 0.01, 0.05, 0.3, 0.002, 0.01, 0)):
+        one = changed(known, seed, share)
+        plain = assemble.node(one)
+        shared = assemble.node(one, (), alike.steps(one))
+        assert shared == plain
+        assert codec.encode(shared) == codec.encode(plain)
+
+
+def test_alike_machines_share_their_parts() -> None:
+    alike = Alike()
+    known = recordings.recording("nvidia-hgx-h100")
+    first, second = (assemble.node(one, (), alike.steps(one)) for one in (known, changed(known, 1, 0)))
+    assert first.links is second.links
+    assert first.nics is second.nics
+
+
+def test_a_folder_of_many_is_read_as_one_after_another(tmp_path: Path) -> None:
+    for place, name in enumerate(recordings.NAMES):
+        one = changed(recordings.recording(name), place, 0.01)
+        (tmp_path / f"{place:02}-{name}.tar.gz").write_bytes(keeping.packed([one]))
+    (tmp_path / "07-again.tar.gz").write_bytes(recordings.snapshot("nvidia-hgx-h100"))
+    (tmp_path / "08-cut.tar.gz").write_bytes(recordings.snapshot("nvidia-l40s")[:3000])
+    (tmp_path / "09-notes").write_text("nothing of raxl's\n")
+    (tmp_path / "10-tool.txt").write_text("GPU 0: NVIDIA L4 (UUID: GPU-00000000-0000-0000-0000-000000000001)\n")
+    at_once, plainly = many.inventory([str(tmp_path)]), assemble.inventory(inputs.opened([str(tmp_path)]))
+    assert [node.name for node in at_once.nodes] == [node.name for node in plainly.nodes]
+    assert len({node.name for node in at_once.nodes}) == len(at_once.nodes)
+    for one, other in zip(at_once.nodes, plainly.nodes, strict=True):
+        assert codec.encode(one) == codec.encode(other)
+
+
+def test_two_hosts_of_one_name_stay_apart(tmp_path: Path) -> None:
+    known = recordings.recording("nvidia-hgx-h100")
+    for number in range(3):
+        answers = {
+            question: Answer(f"0000000{number}-0000-4000-8000-000000000000\n") if "boot_id" in question.subject else one
+            for question, one in known.answers.items()
+        }
+        one = Recording(answers, name="gpu-07", created=known.created, recorded_by=known.recorded_by)
+        (tmp_path / f"{number}.tar.gz").write_bytes(keeping.packed([one]))
+    assert [node.name for node in many.inventory([str(tmp_path)]).nodes] == ["gpu-07", "gpu-07-2", "gpu-07-3"]
+
+
+def test_a_folder_in_which_nothing_is_known_is_refused(tmp_path: Path) -> None:
+    for number in range(40):
+        (tmp_path / f"{number}").write_text("nothing of raxl's\n")
+    with pytest.raises(UnknownForm):
+        many.inventory([str(tmp_path)])
+
+
+@given(st.lists(KEYS, max_size=9))
+def test_recordings_of_one_machine_are_found_in_one_pass(keys: list[machines.Key]) -> None:
+    found: list[tuple[list[int], machines.Key]] = []
+    for place, (boot, host) in enumerate(keys):
+        for number, (members, known) in enumerate(found):
+            both = boot is not None and known.boot is not None
+            if boot == known.boot if both else host is not None and host == known.host:
+                members.append(place)
+                found[number] = (members, machines.Key(known.boot or boot, known.host or host))
+                break
+        else:
+            found.append(([place], machines.Key(boot, host)))
+    assert [tuple(group) for group in machines.groups(keys)] == found
+
+
+def test_a_plain_archive_is_read_as_any_other() -> None:
+    for name in recordings.NAMES:
+        packed = recordings.snapshot(name)
+        quick = plain_archive.files(packed)
+        assert quick is not None
+        assert list(quick.items()) == list(_carefully(packed).items())
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_a_damaged_archive_is_read_as_carefully(data: st.DataObject) -> None:
+    raw = bytearray(gzip.decompress(recordings.snapshot("none-cpu-server")))
+    for _ in range(data.draw(st.integers(1, 3))):
+        header = data.draw(st.integers(0, len(raw) // 512 - 1)) * 512
+        raw[min(header + data.draw(st.integers(0, 300)), len(raw) - 1)] = data.draw(st.integers(0, 255))
+    packed = gzip.compress(bytes(raw[: data.draw(st.sampled_from([len(raw), len(raw) - 512, len(raw) // 2]))]), 1)
+    quick = plain_archive.files(packed)
+    if quick is not None:
+        assert quick == _carefully(packed)
+
+
+def _carefully(packed: bytes) -> dict[str, bytes]:
+    try:
+        return {one.path: one.content for one in archive.entries(io.BytesIO(packed), "it") if one.kind == "file"}
+    except CannotStart:
+        return {}
