@@ -18,8 +18,10 @@ _Result = TypeVar("_Result")
 _MOST_MODELS = 128
 _MOST_RESULTS = 8
 _MOST_KEYS = 64
-_MOST_DIFFERENCES = 0.25
-"""Of a model's answers, so many may differ before a recording becomes a model of its own."""
+_NEAR, _UNLIKE = 0.03, 0.25
+"""The share of a model's answers that may differ: up to the first it is taken as it is, over the second it is none; in
+between the nearest is taken where there are several already."""
+_MOST_OF_A_SIZE = 6
 
 
 class Itself:
@@ -79,7 +81,7 @@ class _Model:
         """The questions that the recording answers differently; None where they are too many to be of this kind."""
         if recording.unasked != self.unasked:
             return None
-        mine, most = self.answers, len(self.answers) * _MOST_DIFFERENCES
+        mine, most = self.answers, len(self.answers) * _UNLIKE
         if abs(len(mine) - len(recording.answers)) > most:
             return None
         found = {question for question, answer in recording.answers.items() if mine.get(question) is not answer}
@@ -138,10 +140,16 @@ class Alike:
         if type(recording) is not Recording or recording.is_composed:
             return Plainly(recording)
         models = self._models.setdefault(len(recording.answers), [])
+        fitting: list[tuple[frozenset[Question], _Model]] = []
         for model in models:
             differences = model.differences(recording)
             if differences is not None:
-                return _Alike(recording, model, differences)
+                if len(differences) <= len(model.answers) * _NEAR:
+                    return _Alike(recording, model, differences)
+                fitting.append((differences, model))
+        if fitting and len(models) >= _MOST_OF_A_SIZE:
+            differences, model = min(fitting, key=lambda one: len(one[0]))
+            return _Alike(recording, model, differences)
         model = _Model(recording)
         self._add(model, len(recording.answers))
         return _Alike(recording, model, frozenset())

@@ -48,7 +48,9 @@ def together(recordings: Sequence[Recording], as_node: str | None = None) -> lis
 
 def key(recording: Recording) -> Key:
     """What tells that two recordings are of one machine."""
-    return Key(boot_id(recording), hostname(recording) or None)
+    host = ReplayHost(recording)
+    answers = system.ask(host)
+    return Key(system.boot_id(answers), _hostname(host, answers) or None)
 
 
 def called(machine: Recording, known: Key) -> str:
@@ -101,13 +103,12 @@ def joined(recordings: Sequence[Recording], known: Key) -> Recording:
 def hostname(recording: Recording) -> str | None:
     """The machine's own name, where the recording holds it."""
     host = ReplayHost(recording)
-    own = system.hostname(system.ask(host))
+    return _hostname(host, system.ask(host))
+
+
+def _hostname(host: ReplayHost, answers: system.Answers) -> str | None:
+    own = system.hostname(answers)
     return own or next((document.hostname for document in documents.read(host)[0] if document.hostname), None)
-
-
-def boot_id(recording: Recording) -> str | None:
-    """The id of the boot that was recorded."""
-    return system.boot_id(system.ask(ReplayHost(recording)))
 
 
 def _of_one(recordings: Sequence[Recording], name: str) -> Sequence[Recording]:

@@ -166,8 +166,9 @@ def _same(group: list[Claim], claim: Claim, alone: frozenset[_Place]) -> bool:
 def _combined(group: list[Claim]) -> tuple[Claim, list[Claim]]:
     """One claim of the best values."""
     best: dict[str, Any] = {}
+    in_place, others = _ranked("address", group), _ranked("model", group)
     for field in fields(Claim):
-        values = [getattr(claim, field.name) for claim in _ranked(field.name, group)]
+        values = [getattr(claim, field.name) for claim in (in_place if field.name in _PLACED else others)]
         best[field.name] = next((value for value in values if value not in (None, (), {})), values[0])
     best["model"] = best["model"] or best["model_by_id"]
     best["ray"] = _ray(group)

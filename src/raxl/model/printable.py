@@ -49,7 +49,9 @@ def record(value: Any) -> Any:
         entries = [record(entry) for entry in value]
         return value if all(map(is_, entries, value)) else tuple(entries)
     if isinstance(value, dict):
-        return {clean(key): record(entry) for key, entry in value.items()}
+        changed = {clean(key): record(entry) for key, entry in value.items()}
+        same = all(map(is_, changed, value)) and all(map(is_, changed.values(), value.values()))
+        return value if same and len(changed) == len(value) else changed
     if is_dataclass(value) and not isinstance(value, type):
         held = {name: getattr(value, name) for name in _names(type(value))}
         new = {name: harmless for name, own in held.items() if (harmless := record(own)) is not own}

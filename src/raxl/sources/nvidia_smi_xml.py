@@ -69,7 +69,12 @@ def value(element: Element, path: str) -> str | None:
 
 
 def _raw(element: Element, path: str) -> str:
-    return (element.findtext(path) or "").split("\0", 1)[0].strip()
+    found = element.find(path)
+    return "" if found is None else _text(found)
+
+
+def _text(element: Element) -> str:
+    return (element.text or "").split("\0", 1)[0].strip()
 
 
 _LINK = "pci/pci_gpu_link_info"
@@ -124,7 +129,7 @@ def _gpu(element: Element, is_cut: bool) -> Gpu:
 
 
 def _word(element: Element, paths: Sequence[str]) -> str | None:
-    held = [_raw(element, path) for path in paths if element.find(path) is not None]
+    held = [_text(found) for path in paths if (found := element.find(path)) is not None]
     return next((word for word in held if values.says(word) is not None), held[0] if held else None)
 
 
