@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from raxl.topology.overview import Overview
 
 _MOST_FACTS = 8
+_MOST_KINDS = 24
+"""Of so many groups, the largest, it is told how they are joined."""
 _Fact = tuple[str, str, Style]
 
 
@@ -62,7 +64,7 @@ def _joined(groups: Sequence[Group]) -> list[_Fact]:
     """How the accelerators of each kind of node are joined, told once for all that are joined alike."""
     found = [group for group in groups if group.shape.devices and not group.differences]
     told: dict[tuple[str, str], list[Group]] = {}
-    for group in sorted(found, key=lambda group: -len(group.nodes)):
+    for group in sorted(found, key=lambda group: -len(group.nodes))[:_MOST_KINDS]:
         names = Names(group.nodes[0])
         for fact in (*fabric_facts(group.nodes[0], names), *nic_facts(group.nodes[0], names)):
             told.setdefault(fact, []).append(group)

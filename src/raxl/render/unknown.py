@@ -96,7 +96,8 @@ class Unknowns:
         self._families |= {device.id: NICS for device in node.nics}
         self._families |= {device.id: ACCELERATORS for device in node.accelerators}
         devices: list[Accelerator | Nic] = [*node.nics, *node.accelerators]
-        self._own_words = {device.id: _own_words(device) for device in devices}
+        self._devices = {device.id: device for device in devices}
+        self._own_words: dict[str, re.Pattern[str]] = {}
         asked = (self._place(problem) for problem in node.problems if not _is_of_ray(problem))
         self._placed = sorted(asked, key=lambda placed: _rank(placed.problem))
         self._reasons: dict[tuple[str, str], str] = {}
@@ -155,8 +156,12 @@ class Unknowns:
 
     def _unnamed(self, placed: _Placed) -> str:
         """The message without the device's own name, by which alike devices are told the same."""
-        words = self._own_words.get(placed.owner)
-        return words.sub("#", placed.problem.message) if words else placed.problem.message
+        device = self._devices.get(placed.owner)
+        if device is None:
+            return placed.problem.message
+        if device.id not in self._own_words:
+            self._own_words[device.id] = _own_words(device)
+        return self._own_words[device.id].sub("#", placed.problem.message)
 
     def _gap(self, group: list[_Placed]) -> Gap:
         fields: dict[str, list[str]] = {}
