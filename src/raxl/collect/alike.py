@@ -117,6 +117,10 @@ class _Alike:
 
     def same(self, name: str, key: Hashable, step: Callable[[], _Result]) -> _Result:
         computed = self._model.computed.setdefault(name, {})
+        try:
+            hash(key)
+        except TypeError:  # an archive may have been edited, and hold a list where a word should stand
+            return step()
         if key not in computed:
             if len(computed) >= _MOST_KEYS:
                 computed.clear()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 from typing import Mapping, Sequence, TypeVar
 
@@ -10,6 +10,8 @@ from raxl import __version__
 from raxl.collect import (
     adapters,
     catalog_files,
+    harmless,
+    joining,
     merge,
     merge_nics,
     nic_contradictions,
@@ -29,27 +31,21 @@ from raxl.intake.foreign import Foreign
 from raxl.model import printable
 from raxl.model.accelerator import Accelerator
 from raxl.model.codec import INVENTORY
-from raxl.model.component import Switch
 from raxl.model.facts import Facts, Reading
 from raxl.model.inventory import Inventory
-from raxl.model.link import Link
 from raxl.model.nic import Nic
 from raxl.model.node import Cpu, LookedFor, Node, OperatingSystem, Software
 from raxl.model.problem import DISAGREEMENT, FAILED, NOT_ASKED, NOT_PRESENT, NOT_SUPPORTED, Problem
-from raxl.model.report import LinkClaim, Report, Silence
+from raxl.model.report import Report, Silence
 from raxl.plugins.guest import Guest
 from raxl.sources import cpu, infiniband, kfd, limits, modules, netdev, system
-from raxl.topology import affinity, links, switches, trust
+from raxl.topology import trust
 
 _PLACES = {"/sys/class/kfd": kfd.FOLDER}
 """Where else accelerators show, and the folder that was listed there."""
 NOBODY = "nothing that raxl read says it"
 """Why a value is not known of which no source says anything."""
 _MOST_ACCELERATORS, _MOST_NICS = 256, 1024
-_SHARED = ("numa_nodes", "nics", "switches", "links", "cpu")
-"""Parts of a node that steps give, hence one object for machines of one kind."""
-_EQUAL = ("os", "looked_for", "software", "placement")
-"""Small parts that are made for each node, and equal for many."""
 _DRIVERS = ("nvidia", "cuda")
 _Device = TypeVar("_Device")
 _Record = TypeVar("_Record", Cpu, OperatingSystem)
@@ -103,7 +99,7 @@ def node(
             *disagreements,
         ),
     )
-    return _harmless(_explained(result, devices, silences, recording, host), steps)
+    return harmless.node(_explained(result, devices, silences, recording, host), steps)
 
 
 def inventory(recordings: Sequence[Recording], plugins: Sequence[Guest] = ()) -> Inventory:
@@ -149,21 +145,6 @@ def _adapters(
     first, more = _bounded(merge_nics.merged(named), _MOST_NICS, "nics")
     contradictions = tuple(nic_contradictions.problems(merge_nics.groups(named)))
     return adapters.placed(first, bus.functions), (more, contradictions)
-
-
-def _harmless(result: Node, steps: Steps) -> Node:
-    """The node with every text in it made harmless; what many nodes share, once."""
-    held = {one.name: getattr(result, one.name) for one in fields(Node)}
-    return Node(
-        **{
-            name: steps.same(f"harmless {name}", Itself(value), partial(printable.record, value))
-            if name in _SHARED
-            else steps.same(f"harmless {name}", value, partial(printable.record, value))
-            if name in _EQUAL
-            else printable.record(value)
-            for name, value in held.items()
-        }
-    )
 
 
 def _together(reports: Sequence[Report]) -> Report:
@@ -228,14 +209,8 @@ def _with_devices(
 ) -> Node:
     """The node with its devices, switches and links."""
     accelerators = tuple(_seated(device, bus) for device in devices)
-    stated = _stated(report.links, devices, {nic.id for nic in nics})
-    of_devices = tuple((device.id, device.pci, device.numa_node) for device in accelerators)
-    of_links = frozenset((ends, *_words(claim)) for ends, claim in stated.items())
-    found, contradictions, with_roles, pcie_switches = steps.same(
-        "links",
-        (of_devices, of_links, Itself(nics), Itself(bus)),
-        partial(_joined, accelerators, nics, stated, bus),
-    )
+    stated = joining.stated(report.links, devices, {nic.id for nic in nics})
+    found, contradictions, with_roles, pcie_switches = joining.joined(accelerators, nics, stated, bus, steps)
     memory = {
         device.memory_numa_node: device.accelerator.id for device in devices if device.memory_numa_node is not None
     }
@@ -249,25 +224,6 @@ def _with_devices(
         software=(*report.software, *result.software),
         problems=(*contradictions, *(problem for device in devices for problem in device.problems)),
     )
-
-
-def _words(claim: LinkClaim) -> tuple[object, ...]:
-    """All that a stated link says, but for the names that its source has for the ends."""
-    return tuple(value for name, value in vars(claim).items() if name not in ("a", "b"))
-
-
-def _joined(
-    accelerators: Sequence[Accelerator], nics: Sequence[Nic], stated: Mapping[frozenset[str], LinkClaim], bus: Bus
-) -> tuple[tuple[Link, ...], tuple[Problem, ...], tuple[Nic, ...], tuple[Switch, ...]]:
-    """Every link, what of them is told differently, the adapters with their roles, and the PCIe switches."""
-    found, contradictions = links.links(accelerators, nics, bus.functions, stated, len(bus.numa_nodes))
-    every: list[Accelerator | Nic] = [*accelerators, *nics]
-    placed = [
-        (device.id, bus.functions[device.pci.address])
-        for device in every
-        if device.pci and device.pci.address in bus.functions
-    ]
-    return found, contradictions, affinity.with_roles(nics, found), switches.pcie_switches(placed, bus.functions)
 
 
 def _seated(device: merge.Merged, bus: Bus) -> Accelerator:
@@ -286,20 +242,6 @@ def _seated(device: merge.Merged, bus: Bus) -> Accelerator:
         local_numa_nodes=accelerator.local_numa_nodes or function.local_numa_nodes,
         pcie_root=function.host_bridge if function.evidence != "nccl-xml" else None,  # NCCL names no host bridge
     )
-
-
-def _stated(
-    claims: Sequence[LinkClaim], devices: Sequence[merge.Merged], nics: set[str]
-) -> dict[frozenset[str], LinkClaim]:
-    """The stated links by the ids of their ends; scale-up links come before PCIe paths, what nobody says comes last."""
-    ids = {name: device.accelerator.id for device in devices for name in device.names}
-    ids.update((nic, nic) for nic in nics)
-    stated: dict[frozenset[str], LinkClaim] = {}
-    for claim in sorted(claims, key=lambda claim: (claim.kind is None, claim.kind == "pcie", claim.link_class is None)):
-        ends = frozenset(ids[end] for end in (claim.a, claim.b) if end in ids)
-        if len(ends) == 2:
-            stated.setdefault(ends, claim)
-    return stated
 
 
 def _bounded(devices: Sequence[_Device], most: int, subject: str) -> tuple[Sequence[_Device], list[Problem]]:
