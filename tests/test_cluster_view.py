@@ -77,6 +77,12 @@ def test_how_a_node_differs_is_said_in_words() -> None:
     assert re.search(r"gpu-04 +8 × H100 +nvidia 550.1, not 570.133.20 +←", text)
 
 
+def test_discover_says_what_its_columns_do_not_show() -> None:
+    text = to_text(discover(clusters.mixed(), 120))
+    assert "!  gpu-03: mlx5_4 at 200 of 400 Gb/s, unlike its peers\n" in text
+    assert re.search(r"\n +10  gpu-10–19 +8  H100 80GB HBM3 +79.6 GiB", text)
+
+
 def test_trays_of_one_domain_stand_together_and_one_that_is_not_ready_apart() -> None:
     well, ill = clusters.trays(), clusters.trays({7: "in progress"})
     assert "NVLink domain 7e2c…00f1.3 · rack r12" in to_text(topo(well, 100))

@@ -118,7 +118,8 @@ def place_title(place: Place, held: Sequence[Group]) -> str:
     if place.domain is not None:
         racks = dict.fromkeys(node.placement.rack for group in held for node in group.nodes if node.placement.rack)
         rack = f" · rack {short(next(iter(racks)))}" if len(racks) == 1 else f" · {len(racks)} racks" if racks else ""
-        return domain_title(place.domain) + rack
+        topology = held[0].nodes[0].placement.slice_topology if place.domain.kind == "ici" else None
+        return domain_title(place.domain) + (f" ({short(topology)})" if topology else "") + rack
     words = [f"{what} {short(name)}" for what, name in (("block", place.block), ("rack", place.rack)) if name]
     return " · ".join(words)
 

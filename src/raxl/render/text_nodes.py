@@ -16,7 +16,7 @@ from raxl.render.cluster_groups import NONE
 from raxl.render.cluster_ray import head
 from raxl.render.columns import Column, Row, lay_out
 from raxl.render.naming import Names, counted
-from raxl.render.node_names import node_ranges, short
+from raxl.render.node_names import node_ranges, nodes_called, short
 from raxl.render.text import Line, Page, Span, Style, parted
 from raxl.render.text_cluster import sentence
 from raxl.render.text_table import is_shown
@@ -48,7 +48,8 @@ _NIC_COLUMNS = (
     Column("ROLE", rank=2),
 )
 _MOST_GROUPS = 40
-_MOST_ADVICE = 6
+_MOST_TOLD = 6
+_ADVICE = "remarks on what Ray would register"
 _WORST_FIRST = ("lost", "degraded", "down", "unknown", "ok")
 _LEFT_OUT: Span = ("", "")
 _NONE: Span = (INAPPLICABLE, "dim")
@@ -63,9 +64,8 @@ def discover(view: Overview, width: int, *, nics: bool = False, unicode: bool = 
     rows = [row for nodes in shown for row in _accelerators(nodes, partitioned)]
     left = sum(map(len, more))
     gaps, _ = folded(view.read, lambda family, field: is_shown(family, field, nics=nics, expand=False))
-    told = advice(view.read)
-    shown_advice = told if len(told) <= _MOST_ADVICE else [*told[: _MOST_ADVICE - 1], _more(len(told))]
-    remarks = [line for words in shown_advice for line in page.fold(words, 3, lead=(f"{REMARK}  ", "warn"))]
+    told = [*_shortened(_unlike(view.groups), "nodes differ from their peers"), *_shortened(advice(view.read), _ADVICE)]
+    remarks = [line for words in told for line in page.fold(words, 3, lead=(f"{REMARK}  ", "warn"))]
     return parted(
         [
             head(page, view) if view.silent or view.is_cluster else [],
@@ -77,8 +77,23 @@ def discover(view: Overview, width: int, *, nics: bool = False, unicode: bool = 
     )
 
 
-def _more(count: int) -> str:
-    return f"{count - _MOST_ADVICE + 1} more remarks on what Ray would register (--expand shows each node)"
+def _shortened(told: list[str], rest: str) -> list[str]:
+    """The first of them, and how many more there are."""
+    if len(told) <= _MOST_TOLD:
+        return told
+    return [*told[: _MOST_TOLD - 1], f"{len(told) - _MOST_TOLD + 1} more {rest} (--expand shows each node)"]
+
+
+def _unlike(groups: Sequence[Group]) -> list[str]:
+    """`gpu-03: mlx5_4 at 200 of 400 Gb/s, unlike its peers`."""
+    told = []
+    for group in groups:
+        if group.differences:
+            calls = Names(group.nodes[0])
+            words = "; ".join(calls.in_words(word) for word in group.differences[:3])
+            whose = "its peers" if len(group.nodes) == 1 else "their peers"
+            told.append(f"{nodes_called([node.name for node in group.nodes])}: {words}, unlike {whose}")
+    return told
 
 
 def _left(page: Page, count: int) -> list[Line]:
