@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 LABEL = "Ray’s view"
 _MOST = 6
 _MOST_SILENT = 4
+_LONGEST_REASON = 100
 _LABEL = "ray.io/gpu-domain"
 _NEXT = "raxl labels --cluster"
 
@@ -30,11 +31,17 @@ def head(page: Page, view: Overview) -> list[Line]:
     if not view.silent:
         lines = page.fold(f"{words}, all {verb}" if view.is_cluster else words, 3)
     else:
-        told = "; ".join(f"{short(name)}: {clean(why)}" for name, why in view.silent[:_MOST_SILENT])
+        told = "; ".join(f"{short(name)}: {_briefly(why)}" for name, why in view.silent[:_MOST_SILENT])
         more = f"; {len(view.silent) - _MOST_SILENT} more" if len(view.silent) > _MOST_SILENT else ""
         count = len(view.silent)
         lines = page.fold(f"{words}, {view.total - count} {verb} · {count} {did} ({told}{more})", 3, "warn")
     return [*lines, *_draining(page, view)]
+
+
+def _briefly(why: str) -> str:
+    """The reason without what it lists at length."""
+    shown = clean(why)
+    return shown if len(shown) <= _LONGEST_REASON else f"{shown[:_LONGEST_REASON].rsplit(' ', 1)[0]} …"
 
 
 def ray_lines(view: Overview) -> list[str]:
