@@ -127,7 +127,7 @@ def test_each_nvswitch_of_a_dgx2_is_counted_once() -> None:
 def test_a_file_that_was_not_read_has_no_accelerators_to_deny(tmp_path: Path) -> None:
     good, bad = given(tmp_path / "good", seeds.log_xml([seeds.gpu_xml(0)])), given(tmp_path / "bad", "hello\n")
     code, stdout, _ = told("discover", "--from", good, "--from", bad)
-    assert (code, stdout.partition(" (bad: ")[0]) == (3, "2 nodes, 1 read · 1 could not be")
+    assert (code, stdout.partition(" (bad:")[0]) == (3, "2 nodes, 1 read - 1 could not be")
     assert "no accelerators" not in stdout
     code, stdout, _ = told("discover", "--expand", "--from", good, "--from", bad)
     (line,) = [line for line in stdout.splitlines() if line.startswith("bad")]
