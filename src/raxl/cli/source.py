@@ -32,6 +32,20 @@ AsNode = Annotated[
     Optional[str],
     typer.Option("--as-node", metavar="NAME", help="All --from files describe one machine.", rich_help_panel="Source"),
 ]
+Cluster = Annotated[
+    bool,
+    typer.Option("--cluster", help="Read every node of a running Ray cluster instead.", rich_help_panel="Source"),
+]
+Address = Annotated[
+    Optional[str],
+    typer.Option(
+        "--address",
+        metavar="ADDR",
+        help="The cluster's, with --cluster: host:6379 on one of its nodes, from elsewhere ray://host:10001 or "
+        "http://host:8265 [default: RAY_ADDRESS, then auto].",
+        rich_help_panel="Source",
+    ),
+]
 Record = Annotated[
     Optional[Path],
     typer.Option(
@@ -72,6 +86,8 @@ class Source(NamedTuple):
     record: Path | None = None
     timeout: float = 20.0
     plugins: tuple[str, ...] = ()
+    cluster: bool = False
+    address: str | None = None
 
 
 @cache
@@ -102,6 +118,12 @@ def recordings(source: Source, *needed: str) -> list[Recording]:
         from raxl.errors import UsageError
 
         raise UsageError(f"--timeout {source.timeout} is no number of seconds")
+    if source.address is not None and not source.cluster:
+        from raxl.errors import UsageError
+
+        raise UsageError("--address names a cluster, and --cluster is not given")
+    if source.cluster:
+        return _of_cluster(source, needed)
     if source.paths:
         from raxl.collect import inputs
 
@@ -117,6 +139,20 @@ def recordings(source: Source, *needed: str) -> list[Recording]:
 
         waiting = Streams().note if sys.stderr.isatty() else None
         return machines.together([live.recorded(begun, waiting)], source.as_node)
+
+
+def _of_cluster(source: Source, needed: tuple[str, ...]) -> list[Recording]:
+    from raxl.errors import UsageError
+
+    if source.paths or source.as_node is not None:
+        raise UsageError("--cluster and --from are two sources: give one")
+    from raxl.collect import cluster
+
+    plugins = [plugin.installed for plugin in foreign(source.plugins)]
+    with cluster.asker(cluster.address_of(source.address), source.timeout, plugins) as begun:
+        for module in needed:
+            import_module(module)
+        return begun.recordings()
 
 
 def keep(source: Source, read: list[Recording]) -> None:

@@ -14,6 +14,7 @@ from raxl.collect import (
     nic_contradictions,
     placement,
     plugged,
+    ray_nodes,
     ray_view,
     refusals,
     unknown,
@@ -65,9 +66,11 @@ def node(recording: Recording, plugins: Sequence[Guest] = ()) -> Node:
     result = _system(host, recording, foreign, bus)
     result = replace(result, looked_for=_looked_for(host, bus, told.families))
     result = _with_devices(result, devices, nics, report, bus)
-    accelerators, silences, disagreements = ray_view.seen(host, bus, result.accelerators)
+    registered = ray_nodes.view(recording)
+    accelerators, silences, disagreements = ray_view.seen(host, bus, result.accelerators, registered)
     result = replace(
         result,
+        ray_node_id=registered.node_id if registered else None,
         placement=place,
         accelerators=accelerators,
         problems=(
@@ -92,7 +95,9 @@ def node(recording: Recording, plugins: Sequence[Guest] = ()) -> Node:
 def inventory(recordings: Sequence[Recording], plugins: Sequence[Guest] = ()) -> Inventory:
     """All machines, in the order given; made when the last of them was recorded."""
     created = printable.clean(max((recording.created for recording in recordings), default=""))
-    return Inventory(INVENTORY, __version__, created, tuple(node(recording, plugins) for recording in recordings))
+    nodes = tuple(node(recording, plugins) for recording in recordings)
+    whole = ray_nodes.cluster(recordings)
+    return Inventory(INVENTORY, __version__, created, nodes, printable.record(whole) if whole else None)
 
 
 def facts(recording: Recording) -> Facts:

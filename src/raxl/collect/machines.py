@@ -23,9 +23,9 @@ def together(recordings: Sequence[Recording], as_node: str | None = None) -> lis
         whole = _one(_of_one(recordings, as_node))
         whole.name = as_node
         return [whole]
-    groups: list[list[Recording]] = []
-    keys: list[tuple[str | None, str | None]] = []
-    for recording in recordings:
+    groups: list[list[Recording]] = [[one] for one in recordings if is_ray_node(one)]
+    keys: list[tuple[str | None, str | None]] = [(None, None) for _ in groups]
+    for recording in (one for one in recordings if not is_ray_node(one)):
         boot, host = boot_id(recording), hostname(recording)
         for place, (known_boot, known_host) in enumerate(keys):
             if _same(boot, host, known_boot, known_host):
@@ -39,7 +39,12 @@ def together(recordings: Sequence[Recording], as_node: str | None = None) -> lis
     for machine, (_, host) in zip(machines, keys, strict=True):
         given = machine.name if machine.recorded_by else None
         machine.name = given or host or machine.name or UNNAMED
-    return _distinct(machines)
+    return distinct(machines)
+
+
+def is_ray_node(recording: Recording) -> bool:
+    """Whether it was recorded as a node of a Ray cluster: several may be pods of one machine, and of one boot."""
+    return Question("ray", "node") in recording.answers
 
 
 def hostname(recording: Recording) -> str | None:
@@ -91,8 +96,8 @@ def _joined_texts(recordings: Sequence[Recording]) -> dict[Question, Answer]:
     return joined
 
 
-def _distinct(machines: list[Recording]) -> list[Recording]:
-    """Names that tell the machines apart."""
+def distinct(machines: list[Recording]) -> list[Recording]:
+    """The same machines with names that tell them apart."""
     taken: set[str] = set()
     for machine in machines:
         name, place = machine.name, 1

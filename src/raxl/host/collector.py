@@ -15,9 +15,17 @@ LONGEST = 1e6
 
 
 def main(
-    modules: Mapping[str, Sequence[Any]], tasks: Sequence[str], libraries: Mapping[str, str], version: str, budget: str
+    modules: Mapping[str, Sequence[Any]],
+    tasks: Sequence[str],
+    libraries: Mapping[str, str],
+    version: str,
+    budget: str,
+    packages: str = "",
 ) -> None:
-    """Asks this machine within the budget (seconds, as text) and writes the snapshot; leaves with 2 for no budget."""
+    """Asks this machine within the budget (seconds, as text) and writes the snapshot; leaves with 2 for no budget.
+
+    `packages` is a folder with what is installed beside Ray.
+    """
     try:
         seconds = float(budget)
     except ValueError:
@@ -26,7 +34,14 @@ def main(
         sys.stderr.write(f"raxl: error: RAXL_TIMEOUT={budget} is no number of seconds\n")
         sys.exit(2)
     root = os.environ.get("RAXL_HOST_ROOT") or "/"
-    recording = Asker(tasks, root=root, budget_seconds=seconds, modules=modules, libraries=libraries).record()
+    recording = Asker(
+        tasks,
+        root=root,
+        budget_seconds=seconds,
+        modules=modules,
+        libraries=libraries,
+        packages=[packages] if packages else [],
+    ).record()
     recording.created = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     recording.recorded_by = version
     name = recording.answer(Question("text", "/proc/sys/kernel/hostname")).value

@@ -9,6 +9,7 @@ raxl-snapshot/nodes/NAME/       one folder a machine:
     libraries/NAME.jsonl        calls of a vendor's library; `os` is what the kernel told the asking process
     environment.json            the allowed part of its environment
     documents/FORM              a foreign document that describes the machine
+    ray/node.json, cluster.json what Ray says of the node, and of the cluster that it is a node of
 """
 
 from __future__ import annotations
@@ -87,6 +88,8 @@ def _node(recording: Recording) -> Iterator[tuple[str, bytes]]:
         elif kind == "document":
             if answer.known:
                 yield f"documents/{subject}", _bytes(answer.value)
+        elif kind == "ray":
+            yield f"ray/{subject}.json", _json(_told(answer))
         elif subject == "environment":
             yield "environment.json", _json(_told(answer))
         else:
@@ -164,6 +167,8 @@ def _answers(files: Mapping[str, bytes]) -> Iterable[tuple[Question, Answer]]:
                 yield Question("text", subject), Answer(allowed.file_text(subject, _text(content)))
         elif path.startswith("documents/"):
             yield Question("document", path[len("documents/") :]), Answer(allowed.command_output(_text(content)))
+        elif path.startswith("ray/") and path.endswith(".json"):
+            yield Question("ray", path[len("ray/") : -len(".json")]), _answer(json.loads(content), "ray")
         elif path.startswith("libraries/") and path.endswith(".jsonl"):
             yield from _calls(path[len("libraries/") : -len(".jsonl")], content)
     for line in _lines(files.get("root.jsonl", b"")):
