@@ -67,6 +67,12 @@ class Recording:
         """An answer that is not read yet; None where there is none."""
         return None
 
+    def credit(self, other: "Recording", source: str) -> None:
+        """Takes over what another recording, of which this was asked, says about itself; but not its time."""
+        self.name, self.recorded_by, self.nature = other.name, other.recorded_by, other.nature
+        self.source = source
+        self.notes = (*other.notes, *self.notes)
+
     def absorb(self, other: "Recording") -> None:
         """Lets another recording of the same machine answer what this one does not hold."""
         self._others.append(other)
