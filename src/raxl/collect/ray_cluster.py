@@ -43,7 +43,7 @@ def main(settings: Mapping[str, Any], tell: Tell) -> None:
 
 def join(address: str, tell: Tell) -> None:
     """Connects this process to the cluster. Raises `Refused` within about 5 s where there is none, or it is locked."""
-    ray = _ray()
+    ray = imported()
     if not address.startswith("ray://"):
         address = resolved(address)
     tell("found", address=address)
@@ -64,7 +64,8 @@ def join(address: str, tell: Tell) -> None:
     tell("joined", ray=ray.__version__, python=python_version())
 
 
-def _ray() -> Any:
+def imported() -> Any:
+    """Ray's package. Raises `Refused` where there is none."""
     try:
         import ray
     except Exception as error:

@@ -87,10 +87,7 @@ def _header(client: httpx.Client, address: str) -> dict[str, str]:
     mode = _json(_got(client, "GET", "/api/authentication_mode", address), address)
     if mode.get("authentication_mode") in (None, "disabled"):
         return {}
-    try:
-        import ray  # noqa: F401
-    except Exception as error:
-        raise ray_cluster.locked(f"and Ray's own code, which gives the token, cannot be imported: {error}") from error
+    ray_cluster.imported()  # Ray's own code gives the token
     header = ray_cluster.authorization()
     if not header:
         raise ray_cluster.locked("it wants a token")
