@@ -7,6 +7,7 @@ from typing import Any
 
 from raxl.host import Question
 from raxl.host.record import Recording
+from raxl.intake import ray_dump
 from raxl.model.cluster import ALIVE, DEAD, DRAINING, Cluster, RayNode
 
 VIEW, WHOLE = Question("ray", "node"), Question("ray", "cluster")
@@ -14,7 +15,7 @@ VIEW, WHOLE = Question("ray", "node"), Question("ray", "cluster")
 
 def view(recording: Recording) -> RayNode | None:
     """What Ray says of the node; None for a machine that was not reached through Ray. A recording may be edited."""
-    told = _mapping(recording.answers.get(VIEW))
+    told = _mapping(recording.answers.get(VIEW)) or _dumped(recording)
     if not isinstance(told.get("node_id"), str):
         return None
     state = told.get("state")
@@ -43,6 +44,12 @@ def cluster(recordings: Sequence[Recording]) -> Cluster | None:
         nodes=tuple(sorted(views, key=lambda one: one.node_id)),
         **numbers,
     )
+
+
+def _dumped(recording: Recording) -> Mapping[str, Any]:
+    """The same of a dump that was pasted; empty for none."""
+    dump = recording.answers.get(Question("document", ray_dump.FORM))
+    return ray_dump.view(dump.value) if dump is not None and dump.known else {}
 
 
 def _mapping(answer: Any) -> Mapping[str, Any]:

@@ -30,7 +30,7 @@ _SHAPES = (
     rf"(?<![0-9a-fA-F:])(?:{_HEX}{{4}}:){{3}}{_HEX}{{4}}(?![0-9a-fA-F:.])",  # GUID
     rf"(?<![0-9a-zA-Z:])(?:{_HEX}{{1,4}}:){{1,6}}(?::{_HEX}{{1,4}}){{1,6}}(?![0-9a-zA-Z:.])",  # short IPv6
     rf"(?<![0-9a-zA-Z:])(?:{_HEX}{{1,4}}:){{2,7}}:(?![0-9a-zA-Z:.])",  # IPv6 that ends in zeros
-    rf"(?<![0-9a-zA-Z])(?:{_HEX}{{64}}|{_HEX}{{32}})(?![0-9a-zA-Z])",  # a container, a machine
+    rf"(?<![0-9a-zA-Z])(?:{_HEX}{{64}}|{_HEX}{{56}}|{_HEX}{{32}})(?![0-9a-zA-Z])",  # container, Ray node, machine
 )
 _ANY_SHAPE = re.compile("|".join(_SHAPES))
 _ADDRESS = rf"(?<!Version: )(?<!ersion\": \")(?<![\w.])(?<![0-9]-)(?<!fw-){_IPV4}(?:-{_IPV4})?(?!\.?[A-Za-z0-9_])"
@@ -285,6 +285,8 @@ def _identities(recording: Recording) -> Tuple[Set[str], Set[int]]:
     for question, answer in recording.answers.items():
         if question.kind == "data":
             continue
+        if question.kind == "ray" and isinstance(answer.value, dict):
+            names.update(_host_names(str(answer.value.get("name") or "")))
         whole = _kind_of_file(question)
         for text in _texts(answer):
             found = [(whole, text.strip())] if whole else []

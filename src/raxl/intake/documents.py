@@ -50,6 +50,7 @@ TEXTS: dict[str, str] = {
     "xpu-smi -j": "raxl.intake.xpu_smi_json",
     "xpu-smi discovery": "raxl.intake.xpu_smi_table",
     "xpu-smi topology": "raxl.intake.xpu_smi_topo",
+    "ray nodes": "raxl.intake.ray_dump",
 }
 """By form, the module that reads it: `recognises(text)` whether such an output is in it, `own(text)` that output alone,
 `parse(text)` what it says. Imported when there is a text to recognise or such a document to read."""
