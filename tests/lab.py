@@ -18,13 +18,13 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import namespaces
-import recordings
+from lab_machines import MACHINES, Machine, recorded
 from processes import send
 
 PORT = 6379
@@ -33,37 +33,13 @@ TOKEN = "lab-" + "0123456789abcdef" * 3
 TOKEN_FILE = f"{namespaces.OWN}/home/.ray/auth_token"
 RECORDING = f"{namespaces.OWN}/recording"
 """The folder where each host has its recording."""
+__all__ = ["MACHINES", "Lab", "Machine"]
 
 _NODES = """
 import json, ray
 ray.init(address="auto", log_to_driver=False, logging_level="ERROR")
 print(json.dumps(ray.nodes()))
 """
-
-
-@dataclass(frozen=True)
-class Machine:
-    """What one host of the lab is."""
-
-    recording: str | Path | None
-    """A name of `tests/recordings`, or a snapshot file; None: the machine itself."""
-    num_gpus: int | None = None
-    resources: Mapping[str, float] = field(default_factory=dict)
-    labels: Mapping[str, str] = field(default_factory=dict)
-    num_cpus: int = 2
-    name: str | None = None
-    """The host's name; None: that of the recorded machine."""
-    environment: Mapping[str, str] = field(default_factory=dict)
-    """More variables of all that runs there, the raylet among it."""
-
-
-MACHINES = (
-    Machine("nvidia-hgx-h100", num_gpus=8, resources={"accelerator_type:H100": 1}),
-    Machine("amd-mi300x-spx", num_gpus=8, resources={"accelerator_type:AMD-Instinct-MI300X-OAM": 1}),
-    Machine("neuron-trn2-ultraserver", resources={"neuron_cores": 64, "accelerator_type:aws-neuron-core": 1}),
-    Machine("tpu-v6e-8", resources={"TPU": 8, "accelerator_type:TPU-V6E": 1, "TPU-v6e-8-head": 1}),
-)
-"""The head first. What Ray would have counted on such a machine is given to it by hand."""
 
 
 class Lab:
@@ -173,7 +149,7 @@ class Lab:
             time.sleep(0.02)
 
     def _host(self, number: int, machine: Machine) -> namespaces.Host:
-        name, file, content = _recorded(machine.recording)
+        name, file, content = recorded(machine.recording)
         environment = {
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
             "HOME": f"{namespaces.OWN}/home",
@@ -194,7 +170,8 @@ class Lab:
         return host
 
     def _start_ray(self, place: int) -> None:
-        """Starts a host's raylet, and on the head what comes with it. Others wait for the head by themselves."""
+        """Starts a host's raylet, and on the head what comes with it. The others wait for the head by themselves, and
+        once more on a machine that is so busy that they give up."""
         machine, host = self._machines[place], self.hosts[place]
         own = [f"--port={PORT}", *self._dashboard_arguments()] if not place else [f"--address={self.address}"]
         arguments = [
@@ -205,23 +182,17 @@ class Lab:
             f"--resources={json.dumps(dict(machine.resources))}",
             *([f"--labels={','.join(f'{k}={v}' for k, v in machine.labels.items())}"] if machine.labels else []),
         ]
-        done = host.run(arguments, timeout=120)
-        if done.returncode:
-            raise RuntimeError(f"ray did not start on {host.name}:\n{done.stdout}{done.stderr}")
+        for _ in range(2):
+            done = host.run(arguments, timeout=120)
+            if not done.returncode:
+                return
+            host.clear()
+        raise RuntimeError(f"ray did not start on {host.name}:\n{done.stdout}{done.stderr}")
 
     def _dashboard_arguments(self) -> list[str]:
         if not self._with_dashboard:
             return ["--include-dashboard=false"]
         return ["--include-dashboard=true", "--dashboard-host=0.0.0.0", f"--dashboard-port={DASHBOARD_PORT}"]
-
-
-def _recorded(recording: str | Path | None) -> tuple[str | None, str, bytes]:
-    """The recorded machine's name (None: not known), the snapshot's, and its bytes."""
-    if recording is None:
-        return None, "", b""
-    if isinstance(recording, Path):
-        return None, recording.name, recording.read_bytes()
-    return recordings.recording(recording).name, f"{recording}.tar.gz", recordings.snapshot(recording)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -65,11 +65,23 @@ def missing() -> str | None:
     return None
 
 
+def traces() -> dict[str, object]:
+    """All outside of a host that hosts could leave something in."""
+    return {
+        "interfaces": sorted(os.listdir("/sys/class/net")),
+        "namespaces": sorted(os.listdir("/run/netns")) if os.path.isdir("/run/netns") else [],
+        "shared memory": sorted(os.listdir("/dev/shm")),
+        "files": [path for path in ("/tmp/ray", "/run/ray", "/run/home", ENTER) if os.path.lexists(path)],
+        "mounts": Path("/proc/self/mounts").read_text().splitlines(),
+    }
+
+
 class Switch:
     """The bridge that the hosts are plugged into, and the process that keeps them all alive."""
 
     def __init__(self) -> None:
         self._first = _First(["unshare", "-n", "-m", "-p", "-f", "--mount-proc", "sh", "-c", _SWITCH], depth=1)
+        self._inside: list[_First] = []
 
     @property
     def pid(self) -> int:
@@ -87,7 +99,13 @@ class Switch:
 
     def close(self) -> None:
         """Ends every host and everything on it, and waits until all are gone."""
-        self._first.close()
+        for first in (self._first, *self._inside):
+            first.close()
+
+    def begin(self, arguments: Sequence[str]) -> _First:
+        """A PID namespace inside of the bridge's, made by `arguments` (`unshare …`); it ends with the bridge."""
+        self._inside.append(_First([*self.inside(), *arguments], depth=2))
+        return self._inside[-1]
 
 
 class Host:
@@ -103,7 +121,7 @@ class Host:
         self._cable = f"host{number}"
         self._switch = switch
         unshared = ["unshare", "-n", "-m", "-u", "-i", "-p", "-f", "--mount-proc", "sh", "-c", _HOST, "host", name]
-        self._first = _First([*switch.inside(), *unshared], depth=2)
+        self._first = switch.begin(unshared)
         switch.command("ip", "link", "add", self._cable, "type", "veth", "peer", "name", "eth0", "netns", str(self.pid))
         switch.command("ip", "link", "set", self._cable, "master", "bridge", "up")
         self._network("ip", "address", "add", f"{self.address}/24", "dev", "eth0")
