@@ -667,6 +667,22 @@ def test_a_value_in_the_midst_of_which_a_text_ends_is_none() -> None:
 
 
 # --- csv ------------------------------------------------------------------------------------------------------------
+def test_a_row_in_which_a_csv_ends_has_failed() -> None:
+    """Its last cell may be half a word: `AMD Instinct` is no model."""
+    text = (
+        "device,Card Series,Unique ID,PCI Bus,VRAM Total Memory (B)\n"
+        "card0,AMD Instinct MI300X,0xabd13c23a9580558,0000:05:00.0,206141652992\n"
+        "card1,AMD Instinct"
+    )
+    (node,) = assemble.inventory(inputs._from_bytes(text.encode(), "given")).nodes
+    assert [(one.model, one.memory_bytes) for one in node.accelerators] == [
+        ("AMD Instinct MI300X", 206141652992),
+        (None, None),
+    ]
+    told = {one.subject: (one.reason, one.message) for one in node.problems}
+    assert told["amd:1.memory_bytes"] == ("failed", "rocm-smi's output ends inside this device")
+
+
 def test_csv_of_amd_s_tools_is_amd_s() -> None:
     cards = node_of(
         "device,Device Name,Device ID,VRAM Total Memory (B),Unique ID,PCI Bus\n"

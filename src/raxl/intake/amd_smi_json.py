@@ -10,7 +10,7 @@ from raxl.intake import amd_claims, amd_links, amd_smi_fields
 from raxl.intake.amd_links import Pair
 from raxl.intake.amd_words import Told, plain, tell, translated
 from raxl.intake.foreign import Foreign
-from raxl.model.problem import FAILED, Problem
+from raxl.model.problem import Problem
 from raxl.model.report import Report
 from raxl.sources import json_text
 from raxl.sources.numbers import MOST_PLACES, whole
@@ -64,12 +64,8 @@ def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:
     links, differences = amd_links.links(FORM, pairs, found.names)
     software, versions = amd_smi_fields.software(FORM, told, stated)
     report = Report(claims=found.claims, links=links, software=tuple(software))
-    damage = [_damage(document.damage) for document in documents if document.damage]
+    damage = [problem for document in documents for problem in document.problems("amd-smi", FORM)]
     return Foreign(FORM, report=report), (*damage, *found.problems, *differences, *versions)
-
-
-def _damage(why: str) -> Problem:
-    return Problem("accelerators", FAILED, f"amd-smi's JSON is damaged ({why}): what is whole is read", (FORM,))
 
 
 def _entries(value: Any) -> Iterator[Mapping[str, Any]]:
