@@ -683,6 +683,14 @@ def test_a_row_in_which_a_csv_ends_has_failed() -> None:
     assert told["amd:1.memory_bytes"] == ("failed", "rocm-smi's output ends inside this device")
 
 
+def test_a_row_of_amd_s_that_is_cut_off_is_nobody_else_s() -> None:
+    text = (
+        "gpu,gpu_bdf,gpu_uuid,market_name\n0,0000:05:00.0,29ff74a1-0000-1000-807b-1fd5fe6a2d7d,AMD\n1,0000:06:00.0,29ff"
+    )
+    (node,) = assemble.inventory(inputs._from_bytes(text.encode(), "given")).nodes
+    assert [one.id for one in node.accelerators] == ["amd:0", "amd:1"]
+
+
 def test_csv_of_amd_s_tools_is_amd_s() -> None:
     cards = node_of(
         "device,Device Name,Device ID,VRAM Total Memory (B),Unique ID,PCI Bus\n"

@@ -112,8 +112,8 @@ def test_mixed_units_of_one_column_are_each_their_own() -> None:
     ("word", "reason"),
     [
         ("N/A", "not-supported"),
-        ("-", "not-supported"),
-        ("", "not-supported"),
+        ("-", "not-applicable"),
+        ("", "not-applicable"),
         ("ERR!", "failed"),
         ("0", "not-supported"),
     ],

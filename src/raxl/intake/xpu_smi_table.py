@@ -6,8 +6,7 @@ from raxl.intake.foreign import Foreign
 from raxl.intake.text_lines import joined
 from raxl.model.problem import Problem
 from raxl.model.report import Report
-from raxl.sources import nvidia_smi_values as values
-from raxl.sources import tool_box, xpu_smi
+from raxl.sources import tool_box, tool_words, xpu_smi
 
 FORM = xpu_smi.FORM
 
@@ -19,7 +18,7 @@ def recognises(text: str) -> bool:
 
 def own(text: str) -> str:
     """The lines that are read, and the borders beside them."""
-    return joined(tool_box.framed(values.lines(text), set(xpu_smi.table_lines(text))))
+    return joined(tool_box.framed(tool_words.lines(text), set(xpu_smi.table_lines(text))))
 
 
 def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:

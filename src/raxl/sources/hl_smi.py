@@ -12,8 +12,8 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple
 from raxl.model.node import Software
 from raxl.model.problem import DISAGREEMENT, FAILED, Problem
 from raxl.sources import tool_box
-from raxl.sources.nvidia_smi_values import lines
 from raxl.sources.tool_silence import without_bars
+from raxl.sources.tool_words import lines
 
 FORM = "hl-smi"
 _HEAD = re.compile(r"(HL-SMI|Nic Driver|Driver) Version: ?([\w.+-]{1,60})")

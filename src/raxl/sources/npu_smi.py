@@ -19,7 +19,7 @@ from raxl.model.report import Claim, Silence
 from raxl.sources import tool_box, tool_silence
 from raxl.sources.ascend import ASCEND, RAY_TYPE, VISIBLE_IDS, Attributes, ray_type
 from raxl.sources.numbers import MOST_BYTES, MOST_PLACES, whole
-from raxl.sources.nvidia_smi_values import lines
+from raxl.sources.tool_words import lines
 
 FORM = "npu-smi info"
 COMMAND = ("npu-smi", "info")

@@ -18,7 +18,8 @@ from raxl.model.report import Claim
 from raxl.sources import intel_names, pci, tool_box, tool_silence
 from raxl.sources.intel_names import INTEL
 from raxl.sources.numbers import MOST_BYTES, MOST_PLACES, whole
-from raxl.sources.nvidia_smi_values import lines, transfers
+from raxl.sources.nvidia_smi_values import transfers
+from raxl.sources.tool_words import lines
 
 FORM = "xpu-smi discovery"
 COMMAND = ("xpu-smi", "discovery", "-j")
