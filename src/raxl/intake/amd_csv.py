@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from raxl.intake.amd_words import Told, lines_of, plain, tell
+from raxl.intake.amd_words import Told, lines_of, note, plain
 
 Names = Callable[[Sequence[str]], bool]
 """Whether columns of these names, in lower case, are a header of the tool's."""
@@ -29,9 +29,7 @@ def told(
         place = number(row)
         if place is not None:
             cut.update([place] if is_cut else [])
-            card = found.setdefault(place, {})
-            for field, words in fields(row).items():
-                tell(card, field, words)
+            note(found, place, fields(row))
     return found, cut
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from raxl.intake import amd_claims, amd_links, amd_smi_fields
 from raxl.intake.amd_links import Pair
-from raxl.intake.amd_words import Told, plain, tell, translated
+from raxl.intake.amd_words import Told, note, plain, tell, translated
 from raxl.intake.foreign import Foreign
 from raxl.model.problem import Problem
 from raxl.model.report import Report
@@ -55,9 +55,7 @@ def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:
             if number is None:
                 continue
             last = number if not entry.keys() & set(_PEERS) else None
-            card = told.setdefault(number, {})
-            for field, words in translated(_flat(entry), amd_smi_fields.FIELDS).items():
-                tell(card, field, words)
+            note(told, number, translated(_flat(entry), amd_smi_fields.FIELDS))
             pairs += _pairs(number, entry, told)
         cut.update([last] if document.damage and last is not None else [])
     found = amd_claims.claims(FORM, told, cut)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from raxl.intake import amd_links
 from raxl.intake.amd_links import Pair
-from raxl.intake.amd_words import Told, tell
+from raxl.intake.amd_words import Told, note, tell
 from raxl.model.identity import pci_address
 from raxl.model.problem import Problem
 from raxl.sources.numbers import MOST_PLACES, whole
@@ -163,7 +163,6 @@ def _boxes(lines: Sequence[str], told: Told) -> None:
     for line in lines:
         second = _BOX_SECOND.fullmatch(line) if first else None
         if first and second:
-            card = told.setdefault(int(second[1]), {})
             mode, _, memory_mode = second[4].partition("/")
             said = {"address": first[1], "model": first[2], "hip_id": second[2], "oam_id": second[3]}
             said.update(compute_partition=mode, memory_partition=memory_mode or "N/A")
@@ -171,6 +170,5 @@ def _boxes(lines: Sequence[str], told: Told) -> None:
                 said.update(compute_partition="N/A", memory_partition="N/A")
             memory = _BOX_MEMORY.search(second[5])
             said.update({"memory": memory[1]} if memory else {})
-            for field, words in said.items():
-                tell(card, field, words)
+            note(told, int(second[1]), said)
         first = _BOX_FIRST.fullmatch(line)

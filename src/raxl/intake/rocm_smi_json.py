@@ -8,7 +8,7 @@ from typing import Any
 
 from raxl.intake import amd_claims, amd_links, rocm_smi_fields
 from raxl.intake.amd_links import Pair
-from raxl.intake.amd_words import Told, plain, tell, translated
+from raxl.intake.amd_words import Told, note, plain, translated
 from raxl.intake.foreign import Foreign
 from raxl.model.problem import Problem
 from raxl.model.report import Report
@@ -55,9 +55,7 @@ def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:
             card = _CARD.fullmatch(name)
             if card:
                 last = int(card[1])
-                held = told.setdefault(last, {})
-                for field, words in translated(keys, rocm_smi_fields.FIELDS).items():
-                    tell(held, field, words)
+                note(told, last, translated(keys, rocm_smi_fields.FIELDS))
             else:
                 last = None
                 versions += [keys["driver version"]] if "driver version" in keys else []
