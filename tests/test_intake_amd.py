@@ -358,6 +358,22 @@ def test_the_table_of_amd_smi_alone() -> None:
     assert "hunter2" not in amd_smi_text.own(BOX)
 
 
+def test_the_table_of_amd_smi_counts_uncorrected_errors() -> None:
+    text = BOX.replace("60 °C   0           652/750 W", "60 °C   3                 N/A")
+    assert [one.attributes["ecc_uncorrectable"] for one in claims(amd_smi_text, text)] == [0, 3]
+    (first, _) = claims(amd_smi_text, BOX.replace("60 °C   0           734", "60 °C   N/A         734"))
+    assert "ecc_uncorrectable" not in first.attributes
+
+
+@pytest.mark.parametrize("end", ["|-------------------------------------+-", "| 0000:22:00.0", "|   1       1", "+---"])
+def test_the_table_of_amd_smi_that_nothing_closes(end: str) -> None:
+    rows = BOX[: BOX.index("| Processes")].removesuffix("+" + "-" * 78 + "+\n")
+    cut = rows[: rows.rindex(end)]
+    told = [one.message for one in read(amd_smi_text, cut)[1]]
+    assert told == ["amd-smi's table ends early: nothing closes it, and devices may be missing"]
+    assert read(amd_smi_text, rows)[1] == ()
+
+
 XGMI = """LINK METRIC TABLE:
        bdf           bit_rate  max_bandwidth  link_type  GPU0      GPU1
 GPU0   0000:0c:00.0  38 Gb/s   608 Gb/s       XGMI
