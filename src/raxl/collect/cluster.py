@@ -82,6 +82,7 @@ class Asking:
         settings = {
             "address": address,
             "timeout": timeout,
+            "begun": self._begin,
             "collector": base64.b64encode(collector).decode("ascii"),
             "descriptor": descriptor,
         }
@@ -165,8 +166,9 @@ class Asking:
     def _gone(self, last: str) -> CannotStart:
         """Why nothing was heard: the child died, or hangs."""
         if self._child.poll() is None:
-            seconds = _SECONDS.get(last, self._timeout)
-            return ClusterUnreachable(f"no Ray cluster at {self.address}", f"no answer within {seconds:g} s")
+            why = f"no answer within {_SECONDS.get(last, self._timeout):g} s"
+            what = "Ray lets raxl not join the cluster" if last == "alive" else "no Ray cluster"
+            return ClusterUnreachable(f"{what} at {self.address}", why)
         self._errors.seek(0)
         words = self._errors.read().decode("utf-8", "replace").strip().splitlines()
         return CannotStart(f"the cluster at {self.address} cannot be joined", words[-1][:300] if words else "Ray died")

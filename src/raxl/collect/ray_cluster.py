@@ -35,7 +35,7 @@ def main(settings: Mapping[str, Any], tell: Tell) -> None:
     """Joins the cluster at `settings["address"]` and asks all its nodes; ends with `end` or `error`."""
     try:
         join(str(settings["address"]), tell)
-        ask_all(settings["collector"], float(settings["timeout"]), tell)
+        ask_all(settings["collector"], float(settings["timeout"]), tell, float(settings["begun"]))
         tell("end")
     except Refused as refusal:
         tell("error", **dict(zip(("kind", "what", "why", "try"), refusal.args)))
@@ -212,11 +212,12 @@ def _first(error: Any) -> str:
     return words[:300]
 
 
-def ask_all(collector: bytes, timeout: float, tell: Tell) -> None:
+def ask_all(collector: bytes, timeout: float, tell: Tell, begun: float = 0.0) -> None:
     """Tells what Ray says of the cluster and its nodes, and each node's snapshot as it comes.
 
-    `collector` is the packed asker, compressed by zlib; `timeout` a node's whole budget in seconds. A node that joins
-    while others are asked is asked too.
+    `collector` is the packed asker, compressed by zlib; `timeout` a node's whole budget in seconds, which for those
+    that are asked at once counts from `begun` (`time.monotonic`; 0: from now). A node that
+    joins while others are asked is asked too.
     """
     import ray
 
@@ -239,7 +240,7 @@ def ask_all(collector: bytes, timeout: float, tell: Tell) -> None:
                 tell("lost", id=node_id, reason="failed", message="dead: " + (view["reason"] or "Ray does not say why"))
         if not asked:
             return
-        _ask_each(ray, asked, packed, timeout, tell)
+        _ask_each(ray, asked, packed, timeout, tell, begun)
 
 
 def python_version() -> str:
@@ -292,9 +293,10 @@ def is_missed(node: Mapping[str, Any], nodes: Any) -> bool:
     return not any(other["Alive"] and other.get("NodeManagerAddress") == address for other in nodes)
 
 
-def _ask_each(ray: Any, node_ids: list[str], packed: Any, timeout: float, tell: Tell) -> None:
+def _ask_each(ray: Any, node_ids: list[str], packed: Any, timeout: float, tell: Tell, begun: float) -> None:
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+    begun = begun or time.monotonic()
     probe = ray.remote(num_cpus=0, max_retries=0)(asking())
     budget = max(timeout - 3.0, timeout / 2)
     waiting = list(reversed(node_ids))
@@ -304,7 +306,7 @@ def _ask_each(ray: Any, node_ids: list[str], packed: Any, timeout: float, tell: 
             node_id = waiting.pop()
             strategy = NodeAffinitySchedulingStrategy(node_id, soft=False)
             reference = probe.options(scheduling_strategy=strategy).remote(packed, budget)
-            flying[reference] = (node_id, time.monotonic() + timeout)
+            flying[reference] = (node_id, max(begun + timeout, time.monotonic() + timeout / 2))
         left = min(until for _, until in flying.values()) - time.monotonic()
         done, _ = ray.wait(list(flying), timeout=max(0.0, left), fetch_local=True)
         for reference in done:
@@ -312,7 +314,7 @@ def _ask_each(ray: Any, node_ids: list[str], packed: Any, timeout: float, tell: 
         for reference in [one for one, (_, until) in flying.items() if until <= time.monotonic()]:
             node_id, _ = flying.pop(reference)
             tell("lost", id=node_id, reason="timed-out", message=f"no answer within {timeout:g} s")
-            ray.cancel(reference, force=True)
+        begun = time.monotonic()
 
 
 def _tell_answer(ray: Any, reference: Any, node_id: str, tell: Tell) -> None:

@@ -100,6 +100,10 @@ def _checked(client: httpx.Client, address: str) -> None:
         raise ray_cluster.locked("its token is another")
     if "ray_version" not in _json(answer, address):
         raise _no_dashboard(address)
+    health = _got(client, "GET", "/api/gcs_healthz", address)
+    if health.status_code != 200:
+        why = f"its dashboard answers, its GCS does not: {health.text[:200]}"
+        raise Refused("unreachable", f"no Ray cluster at {address}", why, "")
 
 
 def _got(client: httpx.Client, method: str, path: str, address: str, **more: Any) -> httpx.Response:
