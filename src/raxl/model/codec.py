@@ -6,12 +6,19 @@ from typing import Any, TypeVar
 
 from raxl.model.inventory import Inventory
 from raxl.model.path import PathDocument
+from raxl.model.place import PlaceDocument
 from raxl.model.plugin import PluginsDocument
 
 INVENTORY = "raxl.inventory/v1"
 PATH = "raxl.path/v1"
+PLACE = "raxl.place/v1"
 PLUGINS = "raxl.plugins/v1"
-KINDS: dict[str, type] = {"inventory": Inventory, "path": PathDocument, "plugins": PluginsDocument}
+KINDS: dict[str, type] = {
+    "inventory": Inventory,
+    "path": PathDocument,
+    "place": PlaceDocument,
+    "plugins": PluginsDocument,
+}
 """What `raxl schema` knows."""
 
 _Record = TypeVar("_Record")

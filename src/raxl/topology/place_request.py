@@ -1,0 +1,144 @@
+"""What to tell Ray so that it places a job on such a set: bundles, label selectors, topology strategy.
+
+`topology_strategy` takes `ray.io/node-id` with any strategy and one other label, with STRICT_PACK alone:
+https://github.com/ray-project/ray/blob/ray-2.60.0/python/ray/util/placement_group.py
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from raxl.model.place import BLOCK, CLUSTER, FABRIC, NODE, RACK, SLICE, ZONE, MissingLabel, RayRequest, Wanted
+from raxl.topology.place_stands import Found, Kind, Stand, domain
+
+NODE_ID, TYPE, MODEL = "ray.io/node-id", "ray.io/accelerator-type", "raxl/model"
+KEYS = {
+    FABRIC: "ray.io/gpu-domain",
+    SLICE: "raxl/slice",
+    RACK: "raxl/rack",
+    BLOCK: "raxl/block",
+    ZONE: "ray.io/availability-zone",
+}
+"""By scope, the label that names its domain."""
+_MOST_VALUES = 8
+"""More domains than this are not listed in a selector: Ray then chooses among all that fit."""
+_LONGEST = 63
+
+Selector = dict[str, tuple[str, ...]]
+"""By label, the values that fit."""
+
+
+def labels(stand: Stand) -> dict[str, str]:
+    """Those labels of a node that the selectors use, as `raxl labels` prints them; what is not known has none."""
+    told: dict[str, str | None] = {TYPE: stand.kind.type, MODEL: _model(stand)}
+    for scope, key in KEYS.items():
+        known = domain(stand.node, stand.devices, scope)
+        told[key] = known[-1] if known else None
+    values = {key: valid(value) for key, value in told.items() if value}
+    return {key: value for key, value in values.items() if value}
+
+
+def _model(stand: Stand) -> str | None:
+    """The model without its vendor; none for a node whose accelerators differ."""
+    if len({device.model for device in stand.node.accelerators}) > 1:
+        return None
+    model, vendor = (stand.kind.model or "").strip(), f"{stand.kind.vendor} "
+    return model[len(vendor) :] if model.lower().startswith(vendor) else model
+
+
+def valid(text: str) -> str:
+    """`text` as the value of a label: letters and digits at both ends, `-_.` inside, 63 characters at most."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-_.")[:_LONGEST].rstrip("-_.")
+
+
+class Asker:
+    """Writes requests, and knows which nodes each would fit."""
+
+    def __init__(self, found: Sequence[Stand], wanted: Wanted) -> None:
+        self._within = wanted.within
+        self._labels = [(stand, labels(stand)) for stand in found]
+        self._by_label: dict[tuple[str, str], list[tuple[Stand, dict[str, str]]]] = {}
+        for stand, told in self._labels:
+            for item in told.items():
+                self._by_label.setdefault(item, []).append((stand, told))
+        kinds = {stand.kind for stand in found}
+        self._models = {one.type for one in kinds if len({two.model for two in kinds if two.type == one.type}) > 1}
+        self._matches: dict[tuple[object, ...], list[str]] = {}
+
+    def request(self, best: Found, others: Sequence[Found]) -> RayRequest | None:
+        """For a set and those that are alike; None where Ray has no resource for it."""
+        kind = best.taken[0].stand.kind
+        if kind.resource is None or kind.each is None:
+            return None
+        selector = self._selector(best, others, kind)
+        written = {
+            key: values[0] if len(values) == 1 else f"in({','.join(values)})" for key, values in selector.items()
+        }
+        own = {stand.node.name for found in (best, *others) for stand in _stands(found)}
+        also = [name for name in self._fitting(selector, best) if name not in own]
+        return RayRequest(
+            resource=kind.resource,
+            each=kind.each,
+            bundles=tuple({kind.resource: one.share * kind.each} for one in best.taken),
+            bundle_label_selector=(written,) * len(best.taken),
+            topology_strategy=_strategy(best.scope),
+            missing_labels=tuple(_missing(best, selector)),
+            also_matches=len(also),
+            also_matches_first=tuple(also[:3]),
+        )
+
+    def _selector(self, best: Found, others: Sequence[Found], kind: Kind) -> Selector:
+        own = labels(best.taken[0].stand)
+        keys = [TYPE] if kind.type else [MODEL]
+        if kind.type in self._models and MODEL in own:
+            keys.append(MODEL)
+        selector: Selector = {key: (own[key],) for key in keys if key in own}
+        scopes = [self._within] if self._within not in (None, NODE, best.scope) and best.scope != NODE else []
+        for scope in [*scopes, *([BLOCK] if RACK in (best.scope, *scopes) else []), best.scope]:
+            key = KEYS.get(scope or "")
+            told = [labels(found.taken[0].stand).get(key) for found in (best, *others)] if key else []
+            values = tuple(dict.fromkeys(value for value in told if value))
+            if key and None not in told and len(values) <= _MOST_VALUES:
+                selector[key] = values
+        return selector
+
+    def _fitting(self, selector: Selector, best: Found) -> list[str]:
+        """The names of the nodes that have these labels and could hold the least of the bundles."""
+        least = min(one.share for one in best.taken)
+        known = (tuple(sorted(selector.items())), least)
+        if known not in self._matches:
+            lists = [
+                [pair for value in values for pair in self._by_label.get((key, value), [])]
+                for key, values in selector.items()
+            ]
+            few = min(lists, key=len, default=self._labels)
+            self._matches[known] = [
+                stand.node.name
+                for stand, told in few
+                if max(stand.counted, stand.capacity) >= least
+                and all(told.get(key) in values for key, values in selector.items())
+            ]
+        return self._matches[known]
+
+
+def _stands(found: Found) -> Iterable[Stand]:
+    return (*(one.stand for one in found.taken), *found.spare)
+
+
+def _strategy(scope: str) -> Mapping[str, str]:
+    if scope == NODE:
+        return {NODE_ID: "STRICT_PACK"}
+    packed = {} if scope == CLUSTER else {KEYS[scope]: "STRICT_PACK"}
+    return {**packed, NODE_ID: "STRICT_SPREAD"}
+
+
+def _missing(best: Found, selector: Selector) -> Iterable[MissingLabel]:
+    """What the raylets of the set were not started with, where Ray's view tells their labels."""
+    keys = list(dict.fromkeys([*selector, *(key for key in [KEYS.get(best.scope)] if key)]))
+    for one in best.taken:
+        wanted = labels(one.stand)
+        for key in keys if one.stand.ray is not None else ():
+            has = one.stand.ray.labels.get(key) if one.stand.ray else None
+            if key in wanted and has != wanted[key]:
+                yield MissingLabel(one.stand.node.name, key, wanted[key], has)
