@@ -101,6 +101,8 @@ class Candidate:
     """One of `SCOPES`: the narrowest that holds the whole set."""
     domain: str | None
     """The name of that fabric domain, slice, rack, block or zone; of a node, its name."""
+    kind: str
+    """gpu | tpu | npu …"""
     type: str | None
     """Ray's spelling; None where Ray's detection gives none."""
     model: str | None

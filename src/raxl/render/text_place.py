@@ -14,32 +14,34 @@ from raxl.render.quantity import bit_rate, byte_rate, listed, name_ranges
 from raxl.render.text import UNBREAKABLE, Line, Page, Span, parted
 from raxl.render.unknown import INAPPLICABLE, REMARK, UNKNOWN
 
-BUSY = "raxl says what is there, not what is busy: Ray Core decides where the job runs, and when."
+BUSY = "This is what is there, not what is busy: Ray Core decides where the job runs, and when."
 _MOST_ROWS = 10
+_LONGEST_NAMES = 40
 _COLUMNS = (
     Column("", right=True),
-    Column("WITHIN", rank=3, least=14),
+    Column("WITHIN", rank=3, least=23),
     Column("NODES", least=16),
     Column("EACH"),
     Column("NARROWEST LINK", rank=1),
-    Column("NIC", rank=2),
-    Column("ALIKE", rank=4),
+    Column("NIC", rank=4),
+    Column("ALIKE", rank=5),
 )
-_SCOPES = {NODE: "one node", FABRIC: "fabric domain", CLUSTER: "nothing known"}
+_SCOPES = {NODE: "one node", FABRIC: "fabric domain", CLUSTER: "no known domain"}
 
 
 def place(document: PlaceDocument, width: int, *, unicode: bool = True) -> list[Line]:
     """The result as text; its last line is a sentence."""
     page = Page(width, unicode)
     if not document.candidates:
-        return parted([_left_out(page, document), page.fold(nothing(document))])
+        return page.fold(nothing(document))
     best = document.candidates[0]
     return parted(
         [
             _table(page, document.candidates),
             [*_best(page, best), *_remarks(page, best)],
             _left_out(page, document),
-            [*page.fold(_sentence(document)), *page.fold(BUSY)],
+            page.fold(BUSY, style="dim"),
+            page.fold(_sentence(document)),
         ]
     )
 
@@ -89,9 +91,12 @@ def _row(one: Candidate) -> Row:
 
 
 def _short(domain: str) -> str:
-    """A fabric's UUID by its two ends: `7e2c0000…00f1.3`."""
+    """A long name by its two ends: `7e2c…f1.3` for a UUID with its clique."""
     text = clean(domain)
-    return f"{text[:8]}…{text[-6:]}" if len(text) > 24 else text
+    name, dot, clique = text.rpartition(".")
+    if len(text) <= 24:
+        return text
+    return f"{name[:4]}…{name[-2:]}.{clique}" if dot and len(name) == 36 else f"{text[:12]}…{text[-8:]}"
 
 
 def _link(one: Candidate) -> Span:
@@ -116,26 +121,32 @@ def _nic(one: Candidate) -> Span:
 
 
 def _best(page: Page, best: Candidate) -> list[Line]:
-    facts = [("why", best.reason), *(("CPUs", text) for text in _cpus(best.seats)), *_asking(best.request)]
-    return [line for label, text in facts for line in page.fold(text, 12, lead=(f"{best.rank}  {label:<9}", "bold"))]
+    facts = [("why", best.reason), *(("CPUs", text) for text in _cpus(best)), *_asking(best.request)]
+    ranks = [f"{best.rank}", *" " * (len(facts) - 1)]
+    return [
+        line
+        for rank, (label, text) in zip(ranks, facts, strict=True)
+        for line in page.fold(text, 13, lead=(f"{rank}  {label:<10}", "bold"))
+    ]
 
 
-def _cpus(seats: Sequence[Seat]) -> list[str]:
+def _cpus(best: Candidate) -> list[str]:
     """The CPUs near each accelerator; of nodes that differ, those of the first."""
-    told = [near_cpus(seat) for seat in seats]
+    told = [_near(seat, best.kind) for seat in best.seats]
     if not told[0]:
         return ["those near an accelerator are not known"]
-    near = [f"{clean(cpus)} near {name_ranges(map(clean, ids))}" for cpus, ids in told[0].items()]
+    near = [f"{clean(cpus)} near {name_ranges(names)}" for cpus, names in told[0].items()]
     same = all(other == told[0] for other in told)
-    return ["; ".join(near) + ("" if same else f" on {clean(seats[0].node)}; others differ: --format json")]
+    return ["; ".join(near) + ("" if same else f" on {clean(best.seats[0].node)}; others differ: --format json")]
 
 
-def near_cpus(seat: Seat) -> dict[str, list[str]]:
-    """By a list of CPUs, the ids of the accelerators that they are nearest to."""
+def _near(seat: Seat, kind: str) -> dict[str, list[str]]:
+    """By a list of CPUs, the accelerators that they are nearest to."""
     told: dict[str, list[str]] = {}
     for device in sorted(seat.devices, key=lambda one: (one.index is None, one.index or 0, one.id)):
+        name = clean(device.id) if device.index is None else f"{clean(kind).upper()} {device.index}"
         if device.cpus:
-            told.setdefault(device.cpus, []).append(device.id)
+            told.setdefault(device.cpus, []).append(name)
     return told
 
 
@@ -174,9 +185,15 @@ def _remarks(page: Page, best: Candidate) -> list[Line]:
 
 def _missing(request: RayRequest) -> str:
     labels = sorted({f"{one.key}={one.value}" for one in request.missing_labels})
-    nodes = name_ranges(dict.fromkeys(clean(one.node) for one in request.missing_labels))
+    nodes = _some([*dict.fromkeys(one.node for one in request.missing_labels)])
     which = listed([*labels[:2], *([f"{len(labels) - 2} more"] if len(labels) > 2 else [])])
     return f"the raylets of {nodes} were not started with {which}: raxl labels, then restart them; until then Ray waits"
+
+
+def _some(nodes: Sequence[str]) -> str:
+    """`gpu-00–7`; of many that make no run, the first and how many more."""
+    names = name_ranges(map(clean, nodes))
+    return names if len(names) <= _LONGEST_NAMES else f"{clean(nodes[0])} and {len(nodes) - 1} more"
 
 
 def _left_out(page: Page, document: PlaceDocument) -> list[Line]:
@@ -185,7 +202,7 @@ def _left_out(page: Page, document: PlaceDocument) -> list[Line]:
         nodes = reasons.setdefault(one.reason, {})
         nodes[one.node] = nodes.get(one.node, 0) + one.accelerators
     told = [
-        f"not counted: {sum(nodes.values())} on {name_ranges(map(clean, nodes))} ({reason})"
+        f"not counted: {sum(nodes.values())} on {_some([*nodes])} ({clean(reason)})"
         for reason, nodes in reasons.items()
     ]
     return [line for text in told for line in page.fold(text, 3, "dim", (f"{REMARK}  ", "dim"))]
@@ -194,8 +211,8 @@ def _left_out(page: Page, document: PlaceDocument) -> list[Line]:
 def _sentence(document: PlaceDocument) -> str:
     best, wanted = document.candidates[0], document.wanted
     sets = sum(1 + len(one.alike) for one in document.candidates)
-    what = f"{wanted.accelerators} × {clean(wanted.type or 'one type')}"
-    inside = f" within a {wanted.within}" if wanted.within else ""
-    where = name_ranges(clean(seat.node) for seat in best.seats)
+    what = f"{wanted.accelerators} × {clean(wanted.type)}" if wanted.type else f"{wanted.accelerators} of one type"
+    inside = f" within one {'fabric domain' if wanted.within == FABRIC else wanted.within}" if wanted.within else ""
+    where = _some([seat.node for seat in best.seats])
     fits = "1 set of nodes fits" if sets == 1 else f"{sets} sets of nodes fit"
     return f"{fits} {what}{inside}; the best is {title(best)}: {where}."

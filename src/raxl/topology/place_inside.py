@@ -66,8 +66,14 @@ class Shape:
 
     @cached_property
     def nearest(self) -> tuple[Near, ...]:
-        """What is nearest to each device."""
-        return tuple(_near(self.node, device, self._nics) for device in self.devices)
+        """What is nearest to each device; of NICs that are equally near, one that no other has yet."""
+        taken: list[str] = []
+        found = []
+        for device in self.devices:
+            near = _near(self.node, device, self._nics, taken)
+            taken += [near.nic] if near.nic else []
+            found.append(near)
+        return tuple(found)
 
     @cached_property
     def _nics(self) -> Mapping[str, Any]:
@@ -185,9 +191,9 @@ def _forwarded(joints: Mapping[tuple[int, int], Joint], count: int) -> dict[tupl
     return told
 
 
-def _near(node: Node, device: Accelerator, nics: Mapping[str, Any]) -> Near:
+def _near(node: Node, device: Accelerator, nics: Mapping[str, Any], taken: Sequence[str]) -> Near:
     ways = [
-        (NEARNESS.index(link.link_class), -(nics[link.b].speed_bits_per_second or 0), place, link)
+        (NEARNESS.index(link.link_class), -(nics[link.b].speed_bits_per_second or 0), taken.count(link.b), place, link)
         for place, link in enumerate(node.links)
         if link.a == device.id and link.b in nics and link.link_class in NEARNESS and link.link_class is not None
     ]

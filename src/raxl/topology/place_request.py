@@ -21,6 +21,8 @@ KEYS = {
     ZONE: "ray.io/availability-zone",
 }
 """By scope, the label that names its domain."""
+_AROUND = (BLOCK, ZONE)
+"""What tells domains of one name apart."""
 _MOST_VALUES = 8
 """More domains than this are not listed in a selector: Ray then chooses among all that fit."""
 _LONGEST = 63
@@ -64,12 +66,16 @@ class Asker:
                 self._by_label.setdefault(item, []).append((stand, told))
         kinds = {stand.kind for stand in found}
         self._models = {one.type for one in kinds if len({two.model for two in kinds if two.type == one.type}) > 1}
+        self._ambiguous = {scope for scope in KEYS if _is_ambiguous(self._labels, scope)}
         self._matches: dict[tuple[object, ...], list[str]] = {}
 
     def request(self, best: Found, others: Sequence[Found]) -> RayRequest | None:
-        """For a set and those that are alike; None where Ray has no resource for it."""
+        """For a set and those that are alike; None where Ray has no resource for it, or no label can name its
+        domain."""
         kind = best.taken[0].stand.kind
         if kind.resource is None or kind.each is None:
+            return None
+        if best.scope in KEYS and KEYS[best.scope] not in labels(best.taken[0].stand):
             return None
         selector = self._selector(best, others, kind)
         written = {
@@ -94,14 +100,20 @@ class Asker:
         if kind.type in self._models and MODEL in own:
             keys.append(MODEL)
         selector: Selector = {key: (own[key],) for key in keys if key in own}
-        scopes = [self._within] if self._within not in (None, NODE, best.scope) and best.scope != NODE else []
-        for scope in [*scopes, *([BLOCK] if RACK in (best.scope, *scopes) else []), best.scope]:
-            key = KEYS.get(scope or "")
-            told = [labels(found.taken[0].stand).get(key) for found in (best, *others)] if key else []
-            values = tuple(dict.fromkeys(value for value in told if value))
-            if key and None not in told and len(values) <= _MOST_VALUES:
-                selector[key] = values
-        return selector
+        if best.scope == NODE:
+            return selector
+        key = KEYS.get(best.scope)
+        pins = [*self._outer(best.scope), *(_AROUND if best.scope in self._ambiguous else ())]
+        if pins:  # one domain by its full name: of several, Ray could take nodes of each
+            named = [*(KEYS[scope] for scope in pins), *([key] if key else [])]
+            return {**selector, **{one: (own[one],) for one in named if one in own}}
+        told = [labels(found.taken[0].stand).get(key or "") for found in (best, *others)]
+        values = tuple(dict.fromkeys(value for value in told if value))
+        return {**selector, key: values} if key and len(values) <= _MOST_VALUES else selector
+
+    def _outer(self, scope: str) -> tuple[str, ...]:
+        """What a set was told to stay within, where the strategy does not say it."""
+        return (self._within,) if self._within not in (None, NODE, scope) else ()
 
     def _fitting(self, selector: Selector, best: Found) -> list[str]:
         """The names of the nodes that have these labels and could hold the least of the bundles."""
@@ -120,6 +132,16 @@ class Asker:
                 and all(told.get(key) in values for key, values in selector.items())
             ]
         return self._matches[known]
+
+
+def _is_ambiguous(told: Sequence[tuple[Stand, dict[str, str]]], scope: str) -> bool:
+    """Whether one value of the label stands for several domains: racks of two zones may have one name."""
+    owners: dict[str, object] = {}
+    for stand, values in told:
+        value = values.get(KEYS[scope])
+        if value is not None and owners.setdefault(value, known := domain(stand.node, stand.devices, scope)) != known:
+            return True
+    return False
 
 
 def _stands(found: Found) -> Iterable[Stand]:

@@ -106,6 +106,9 @@ def stands(inventory: Inventory, wanted: str | None) -> Stands:
     for node in sorted(inventory.nodes, key=lambda one: (one.name, one.source)):
         fitting = [device for device in node.accelerators if wanted is None or Expectation(1, wanted).fits(device)]
         left += _idle(node, fitting)
+        nameless = [device for device in node.accelerators if device.model is None and device.ray.type is None]
+        if wanted is not None and nameless:
+            left.append(LeftOut(node.name, len(nameless), "model not known"))
         for kind, devices in _by_kind(node, _working(node.accelerators)).items():
             types[kind.name] = types.get(kind.name, 0) + len(devices)
             if devices[0] not in fitting:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from raxl.model.link import FABRIC_NAMES, Link
-from raxl.model.place import BLOCK, CLUSTER, FABRIC, NODE, RACK, SLICE, ZONE, Nearest, Wanted
+from raxl.model.place import BLOCK, CLUSTER, FABRIC, NODE, RACK, SLICE, ZONE, LeftOut, Nearest, RayRequest, Wanted
 from raxl.topology.place_inside import Joint
 from raxl.topology.place_stands import Kind, Stands, Taken
 
@@ -67,14 +67,18 @@ def _nics(taken: Sequence[Taken]) -> str:
     return f"they share a NIC at {found}{of_vm}" if len(own) == 1 else f"each has a NIC at {found} or nearer{of_vm}"
 
 
-def caveats(taken: Sequence[Taken], kind: Kind) -> Iterator[str]:
+def caveats(taken: Sequence[Taken], kind: Kind, request: RayRequest | None) -> Iterator[str]:
     """What to know before a set is used; each once, with the nodes that it is about."""
     if kind.resource is None:
         yield f"Ray has no resource for {kind.name}: start the raylets with --resources, and ask for that"
     elif kind.each is None:
         yield f"how many {kind.resource} Ray makes of one is not known"
+    elif request is None:
+        yield "the name of its domain makes no label, so that Ray cannot be told"
     elif kind.each > 1:
         yield f"one {kind.name} is {kind.each} {kind.resource} to Ray"
+    if kind.resource == "TPU" and len(taken) > 1:
+        yield "a whole slice Ray reserves by itself too: ray.util.tpu.slice_placement_group"
     told: dict[str, list[str]] = {}
     for one in taken:
         for text in _of_node(one, kind):
@@ -136,9 +140,14 @@ def _name(known: Stands, nearest: Nearest) -> str:
 
 
 def _rest(known: Stands) -> str:
-    """What does not count, by reason."""
-    reasons: dict[str, int] = {}
+    """What does not count, by reason; where it is one node's, with its name."""
+    reasons: dict[str, list[LeftOut]] = {}
     for one in known.left_out:
-        reasons[one.reason] = reasons.get(one.reason, 0) + one.accelerators
-    told = [f"{count} {'is' if count == 1 else 'are'} not counted ({reason})" for reason, count in reasons.items()]
-    return "".join(f"; {text}" for text in told[:3])
+        reasons.setdefault(one.reason, []).append(one)
+    return "".join(f"; {_not_counted(ones)} ({reason})" for reason, ones in list(reasons.items())[:3])
+
+
+def _not_counted(ones: Sequence[LeftOut]) -> str:
+    count = sum(one.accelerators for one in ones)
+    where = f" on {ones[0].node}" if len(ones) == 1 else f" on {len(ones)} nodes"
+    return f"{count}{where} {'is' if count == 1 else 'are'} not counted"

@@ -31,7 +31,7 @@ def document(inventory: Inventory, wanted: Wanted) -> PlaceDocument:
     for one in found:
         groups.setdefault(one.likeness, []).append(one)
     ordered = sorted(groups.values(), key=lambda alike: _worth(alike[0]))
-    asker = place_request.Asker(known.found, wanted)
+    asker = place_request.Asker(known.found if ordered else (), wanted)
     candidates = tuple(_candidate(place, alike, asker) for place, alike in enumerate(ordered, 1))
     nearest = None if candidates else _nearest(known, wanted)
     return PlaceDocument(
@@ -76,8 +76,10 @@ def _fits_alone(stand: Stand, wanted: Wanted) -> bool:
     """One node crosses no domain; within a fabric its accelerators must be known to be joined by one."""
     if stand.capacity < wanted.accelerators:
         return False
+    if wanted.within != FABRIC or domain(stand.node, stand.devices, FABRIC) is not None:
+        return True
     narrowest = stand.shape.choice(wanted.accelerators).narrowest
-    return wanted.within != FABRIC or narrowest is None or narrowest.is_scale_up
+    return narrowest is None or narrowest.is_scale_up
 
 
 def _grouped(found: Iterable[Stand], scope: str, wanted: Wanted) -> dict[Domain | None, list[Stand]]:
@@ -144,6 +146,7 @@ def _candidate(rank: int, alike: Sequence[Found], asker: place_request.Asker) ->
         rank=rank,
         scope=best.scope,
         domain=best.domain[-1] if best.domain else None,
+        kind=best.taken[0].stand.devices[0].kind,
         type=kind.type,
         model=kind.model,
         accelerators=sum(one.share for one in best.taken),
@@ -158,7 +161,7 @@ def _candidate(rank: int, alike: Sequence[Found], asker: place_request.Asker) ->
             (speed for one in best.taken if (speed := one.stand.shape.nic_speed(one.chosen)) is not None), default=None
         ),
         reason=place_words.reason(best.scope, best.taken, kind, narrow.narrowest),
-        caveats=tuple(place_words.caveats(best.taken, kind)),
+        caveats=tuple(place_words.caveats(best.taken, kind, request)),
         request=request,
     )
 
