@@ -270,6 +270,16 @@ def test_a_node_without_a_known_domain_belongs_to_none(fabric: Fabric | None) ->
     assert anywhere.request.topology_strategy == {"ray.io/node-id": "STRICT_SPREAD"}
 
 
+def test_a_platform_may_tell_the_domain_where_no_device_does() -> None:
+    silent = [changed(tray(name, fabric_domain="d1"), fabric=None) for name in ("a", "b")]
+    (best,) = asked(Wanted(8, None, "fabric"), inventory(silent)).candidates
+    assert (best.domain, names(best)) == ("d1", ["a", "b"])
+    assert best.request is not None
+    assert best.request.bundle_label_selector[0]["ray.io/gpu-domain"] == "d1"
+    denying = [changed(one, fabric=Fabric(state="in progress")) for one in silent]
+    assert not asked(Wanted(8, None, "fabric"), inventory(denying)).candidates
+
+
 def test_one_node_over_pcie_is_within_no_fabric() -> None:
     held = inventory([node("nvidia-l40s", "a")])
     assert not asked(Wanted(4, None, "fabric"), held).candidates
@@ -448,6 +458,28 @@ def test_all_is_fine_where_all_was_read(tmp_path: Path) -> None:
     accepted(text)
 
 
+def test_a_replay_prints_the_same_bytes(snapshot: str, tmp_path: Path) -> None:
+    kept_file = tmp_path / "kept.tar.gz"
+    options = place.Options(Source((snapshot,), record=kept_file), 8, format=place.Format.json)
+    output = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
+    place.run(options, Streams(output, io.StringIO()))
+    output.seek(0)
+    assert run(str(kept_file), 8, format=place.Format.json)[1] == output.read()
+
+
+@pytest.mark.parametrize("name", recordings.NAMES)
+def test_every_recording_is_placed_or_told_why_not(name: str) -> None:
+    held = assembled(name)
+    for count in (1, 3, 8):
+        document = asked(Wanted(count), held)
+        text = to_text(text_place.place(document, 60))
+        assert bool(document.candidates) != bool(document.message)
+        assert text.splitlines()[-1].endswith(".")
+        for found in document.candidates:
+            if found.request is not None:
+                accepted(ray_python.program(found, found.request))
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -524,8 +556,8 @@ def lies_in(one: Node, scope: str, devices: Sequence[Accelerator]) -> object:
     """What must be one and the same of all nodes of a set, and known."""
     place = one.placement
     if scope == "fabric":
-        if devices[0].vendor != "nvidia":
-            return place.fabric_domain
+        if devices[0].vendor != "nvidia" or all(device.fabric is None for device in devices):
+            return place.fabric_domain and (place.zone, place.fabric_domain)
         told = {
             (x.fabric.domain, x.fabric.clique) if x.fabric and x.fabric.state == "completed" else None for x in devices
         }
@@ -591,8 +623,7 @@ def test_nothing_fits_only_where_nothing_does(
         told = lies_in(one.node, wanted.within or "cluster", one.devices)
         if told is not None and wanted.within != "node":
             block = one.node.placement.block if wanted.within == "rack" else None
-            zone = one.node.placement.zone if wanted.within == "fabric" and one.kind.vendor != "nvidia" else None
-            key = (one.kind, told, block, zone)
+            key = (one.kind, told, block)
             sums[key] = sums.get(key, 0) + one.capacity
     assert all(count < wanted.accelerators for count in sums.values())
 

@@ -140,8 +140,9 @@ def domain(node: Node, devices: Sequence[Accelerator], scope: str) -> Domain | N
 
 
 def _fabric(node: Node, devices: Sequence[Accelerator]) -> Domain | None:
-    """An XGMI hive ends at its node, and its id may be any other's too: only NVIDIA's and what the placement tells."""
-    if devices[0].vendor != "nvidia":
+    """What NVIDIA's devices tell, else what the placement does. An XGMI hive ends at its node, and its id may be any
+    other's too."""
+    if devices[0].vendor != "nvidia" or all(device.fabric is None for device in devices):
         place = node.placement
         return (place.region, place.zone, place.fabric_domain) if place.fabric_domain else None
     told = {_nvidia_domain(device) for device in devices}
