@@ -412,6 +412,20 @@ def test_a_name_that_makes_no_label_is_told(tmp_path: Path) -> None:
     assert "makes no label" in found.caveats[0]
 
 
+def test_names_that_come_from_devices_never_act() -> None:
+    hostile = '"""\nimport os\x1b[31m\\"}]; {x} \ud800'
+    one = node("nvidia-hgx-h100", "a", rack=hostile)
+    one = changed(one, model=hostile, ray=replace(one.accelerators[0].ray, type=hostile))
+    held = inventory([replace(one, name=f"{hostile}{number}") for number in range(2)])
+    document = printable.record(placing.document(held, Wanted(16, None, "rack")))
+    (found,) = document.candidates
+    assert found.request is not None
+    program = ray_python.program(found, found.request)
+    assert accepted(program).LABELS[0]["raxl/rack"] == "import-os-31m-x"
+    text = to_text(text_place.place(document, 100))
+    assert "\x1b" not in program + text
+
+
 # ----- the command
 
 
