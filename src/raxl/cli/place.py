@@ -72,6 +72,8 @@ def command(
     output: source.Output = None,
     from_: source.From = None,
     as_node: source.AsNode = None,
+    cluster: source.Cluster = False,
+    address: source.Address = None,
     record: source.Record = None,
     timeout: source.Timeout = 20.0,
     plugins: source.Plugins = None,
@@ -82,7 +84,7 @@ def command(
     """
     from raxl.cli.streams import Streams
 
-    chosen = source.Source(tuple(from_ or ()), as_node, record, timeout, tuple(plugins or ()))
+    chosen = source.Source(tuple(from_ or ()), as_node, record, timeout, tuple(plugins or ()), cluster, address)
     raise typer.Exit(run(Options(chosen, accelerators, type_, within, format_, output), Streams()))
 
 
