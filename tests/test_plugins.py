@@ -19,7 +19,7 @@ import guests
 import recordings
 from raxl.cli import generated
 from raxl.collect import plugin_recordings
-from raxl.errors import CannotStart
+from raxl.errors import CannotStart, UsageError
 from raxl.model import codec
 from raxl.plugins import ledger, registry, scaffold
 
@@ -243,10 +243,41 @@ def test_the_example_is_what_new_writes(tmp_path: Path) -> None:
     assert len(made[Path("raxl_example/plugin.py")].splitlines()) < 100
 
 
-@pytest.mark.parametrize("name", ["nvidia", "Example", "a-b", "../x", "", "1x", "x" * 41])
-def test_a_name_that_is_none_makes_nothing(name: str, tmp_path: Path) -> None:
-    done = run("plugins", "new", "--folder", str(tmp_path), "--", name)
-    assert done.returncode == 2
+NO_NAMES = {
+    "raxl has a plug-in of its own that is called so": ("nvidia", "tpu", "ascend"),
+    "it is no such word": ("Example", "a-b", "../x", "", "1x", "x" * 41, "a__b", "_a", "a_", "ä", "a.b", "a\nb", "a b"),
+    "the word means something else to Python, YAML or raxl": (
+        *("none", "true", "false", "null", "yes", "class", "import", "match", "print", "exception"),
+        *(
+            "report",
+            "claim",
+            "silence",
+            "host",
+            "named_tuple",
+            "pci_function",
+            "answers",
+            "raxl",
+            "plugins",
+            "families",
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize(("why", "name"), [(why, name) for why, names in NO_NAMES.items() for name in names])
+def test_a_name_that_is_none_makes_nothing(why: str, name: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        scaffold.write(name, tmp_path)
+    assert caught.value.why == why
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_name_that_is_none_is_one_line_that_says_what_is_allowed(tmp_path: Path) -> None:
+    done = run("plugins", "new", "--folder", str(tmp_path), "--", "none")
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("raxl: error: 'none' is no name for a plug-in (the word means something else to Python")
+    assert "Allowed: lower case letters, digits and single underscores" in line
     assert list(tmp_path.iterdir()) == []
 
 
