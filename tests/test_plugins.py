@@ -118,10 +118,33 @@ def test_a_bad_plug_in_costs_one_problem_that_names_its_package(
         assert found[field] == without[field], field
 
 
-def test_what_a_plug_in_prints_and_edits_changes_nothing(
+PRINTS = "the plug-in guest of guest-package prints to standard output: that is thrown away"
+PRINTING = {
+    "a line while asking": {"ask": "print('a banner')"},
+    "a line while parsing": {"parse": "print('a banner')"},
+    "past Python": {"parse": "os.write(1, b'forged')"},
+    "when it is imported": {"top": "print('a banner')"},
+    "more than a pipe holds": {"ask": "print('x' * (1 << 20))"},
+    "through a child": {"parse": "os.system('echo forged')"},
+    "and closes its output": {"parse": "print('x'); sys.stdout.close(); os.close(1)"},
+}
+
+
+@pytest.mark.parametrize("how", PRINTING)
+def test_printing_costs_one_warning_and_no_device(
+    how: str, machine: Path, without: dict[str, Any], tmp_path: Path
+) -> None:
+    path = guests.install(tmp_path, guests.plugin(**PRINTING[how], claimed=("0000:20:02.0",)))
+    found = node("--plugins", "guest", path=path, root=machine)
+    (cost,) = (one for one in found["problems"] if one["subject"] == "plugins.guest")
+    assert (cost["reason"], cost["message"]) == ("failed", PRINTS)
+    assert "guest@0000:20:02.0" in [device["id"] for device in found["accelerators"]]
+
+
+def test_what_a_plug_in_edits_and_says_to_the_other_stream_changes_nothing(
     machine: Path, without: dict[str, Any], tmp_path: Path
 ) -> None:
-    mischief = "print('a banner'); os.write(1, b'forged'); os.write(2, b'forged'); os.environ.clear()"
+    mischief = "os.environ.clear(); os.write(2, b'forged')"
     path = guests.install(tmp_path, guests.plugin(top=mischief, ask=mischief, parse=mischief))
     found = node("--plugins", "guest", path=path, root=machine)
     assert found.pop("looked_for")["families"] == [*without["looked_for"]["families"], "Guest"]
@@ -164,6 +187,48 @@ def test_a_name_that_is_none_and_one_that_is_two(tmp_path: Path) -> None:
     assert "guest-package and other-package" in two.stderr
     assert run("topo", "--plugins", "other-package", path=path).returncode == 0
     assert run("topo", "--plugins", "nvidia").returncode == 0
+
+
+def gone(process: str) -> bool:
+    until = time.monotonic() + 5
+    while Path(f"/proc/{process}").exists() and time.monotonic() < until:
+        if "State:\tZ" in Path(f"/proc/{process}/status").read_text():
+            return True
+        time.sleep(0.02)
+    return not Path(f"/proc/{process}").exists()
+
+
+@pytest.mark.parametrize("half", ["ask", "parse"])
+def test_no_thread_and_no_child_of_a_plug_in_outlives_raxl(half: str, machine: Path, tmp_path: Path) -> None:
+    mark = tmp_path / "its-processes"
+    does = (
+        "import subprocess, threading\n"
+        "        threading.Thread(target=time.sleep, args=(600,)).start()\n"
+        "        started = subprocess.Popen(['sleep', '600'])\n"
+        f"        open({str(mark)!r}, 'a').write(f'{{os.getpid()}} {{started.pid}} ')"
+    )
+    parts = {half: does}
+    path = guests.install(tmp_path / "path", guests.plugin(claimed=("0000:20:02.0",), **parts))
+    found = node("--plugins", "guest", path=path, root=machine)
+    assert "guest@0000:20:02.0" in [device["id"] for device in found["accelerators"]]
+    assert mark.read_text()
+    for process in mark.read_text().split():
+        assert gone(process)
+
+
+def test_no_process_of_a_plug_in_outlives_a_raxl_that_is_killed(machine: Path, tmp_path: Path) -> None:
+    mark = tmp_path / "its-process"
+    spin = f"open({str(mark)!r}, 'w').write(str(os.getpid()))\n        while True: pass"
+    path = guests.install(tmp_path / "path", guests.plugin(parse=spin))
+    environment = {**os.environ, "PYTHONPATH": str(path), "RAXL_HOST_ROOT": str(machine)}
+    command = [sys.executable, "-m", "raxl", "topo", "--plugins", "guest"]
+    raxl = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    until = time.monotonic() + 20
+    while not (mark.exists() and mark.read_text()) and time.monotonic() < until:
+        time.sleep(0.02)
+    raxl.kill()
+    raxl.wait(timeout=10)
+    assert gone(mark.read_text())
 
 
 def test_ctrl_c_leaves_no_process_of_a_plug_in(machine: Path, tmp_path: Path) -> None:

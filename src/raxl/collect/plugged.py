@@ -8,10 +8,12 @@ from typing import Mapping, NamedTuple, Sequence
 from raxl.errors import PluginError
 from raxl.host.replay import ReplayHost
 from raxl.model.component import PciFunction
-from raxl.model.problem import DISAGREEMENT, Problem
+from raxl.model.problem import DISAGREEMENT, FAILED, Problem
 from raxl.model.report import Report
 from raxl.plugins import registry
 from raxl.plugins.guest import Guest
+
+PRINTS = "prints to standard output: that is thrown away"
 
 
 class Told(NamedTuple):
@@ -38,10 +40,10 @@ def told(host: ReplayHost, functions: Mapping[str, PciFunction], foreign: Sequen
                 raise PluginError(_called(guest), failure[1], failure[0])
             by_plugin.append((_called(guest), _of_guest(guest, host, every)))
             families.append(guest.family)
+            if guest.has_printed:
+                problems.append(_cost(guest, FAILED, PRINTS))
         except PluginError as error:
-            words = f"the plug-in {_called(guest)} failed: {error.why}"
-            subject = f"plugins.{guest.installed.name}"
-            problems.append(Problem(subject, error.reason, words, (guest.installed.entry,)))
+            problems.append(_cost(guest, error.reason, f"failed: {error.why}"))
     reports, contested = _each_device_once(by_plugin)
     return Told(reports, tuple(families), (*problems, *contested))
 
@@ -53,6 +55,11 @@ def _of_guest(guest: Guest, host: ReplayHost, functions: Sequence[PciFunction]) 
         raise PluginError(_called(guest), f"raxl has a plug-in for {guest.vendor}")
     own = {name for claim in report.claims for name in claim.names}
     return replace(report, links=tuple(link for link in report.links if {link.a, link.b} & own))
+
+
+def _cost(guest: Guest, reason: str, words: str) -> Problem:
+    message = f"the plug-in {_called(guest)} {words}"
+    return Problem(f"plugins.{guest.installed.name}", reason, message, (guest.installed.entry,))
 
 
 def _called(plugin: Guest) -> str:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Callable, Sequence
 
 from raxl import __version__
-from raxl.collect import clock, conformance, live, plugin_recordings, trial
+from raxl.collect import clock, conformance, live, plugged, plugin_recordings, trial
 from raxl.collect.plugin_recordings import CAPTURE, Named
 from raxl.errors import PluginError
 from raxl.host.record import Recording
@@ -64,9 +64,13 @@ def _found(recording: Recording, entry: str, plugin: object, package: str) -> Fo
     if probe is None:
         return Found("unknown", "not-supported", "it has no probe")
     try:
-        return Found(*probe(ReplayHost(recording)))
+        found = Found(*probe(ReplayHost(recording)))
     except PluginError as error:
         return Found("unknown", error.reason, f"{error.what} failed: {error.why}")
+    if isinstance(plugin, Guest) and plugin.has_printed:
+        words = f"the plug-in of the package {package} {plugged.PRINTS}"
+        return replace(found, message=f"{found.message}; {words}" if found.message else words)
+    return found
 
 
 def checked_own(name: str, recordings: Sequence[Named], here: Recording | None = None) -> Plugin:

@@ -24,7 +24,7 @@ class Guest:
 
     def __init__(self, installed: Installed) -> None:
         self.installed = installed
-        self._apart = Apart(installed.entry, installed.package)
+        self._apart = Apart(installed.entry, installed.package, installed.folder)
 
     @property
     def vendor(self) -> str:
@@ -79,6 +79,11 @@ class Guest:
             if not all(0 <= number < _MOST for number in (claim.memory_bytes, claim.index) if number is not None):
                 return "memory or index of a device is no number that one can have"
         return ""
+
+    @property
+    def has_printed(self) -> bool:
+        """Whether it wrote to its standard output, which nobody reads."""
+        return self._apart.has_printed
 
     def end(self) -> None:
         """Ends its process."""
