@@ -26,6 +26,8 @@ from raxl.plugins import ledger, registry, scaffold
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples/raxl-example-accelerator"
 MACHINE = "amd-mi210"
+PORT = "0000:20:02.0"
+"""On its bus, and no accelerator."""
 
 
 @pytest.fixture(scope="module")
@@ -57,11 +59,6 @@ def without(machine: Path) -> dict[str, Any]:
     return node(root=machine)
 
 
-CLAIM = """
-from raxl.model.report import Claim, Report
-def of(vendor, address, **more):
-    return Report(claims=(Claim(vendor, "npu", "guest", address=address, **more),))
-"""
 BAD = {
     "raises when imported": ({"top": "raise OSError('libguest.so')"}, "failed", "OSError: libguest.so"),
     "needs a missing library": ({"top": "import guest_driver"}, "not-installed", "No module named 'guest_driver'"),
@@ -76,27 +73,14 @@ BAD = {
     "leaves in parse": ({"parse": "os._exit(0)"}, "failed", "it ended its process"),
     "hangs in parse": ({"parse": "time.sleep(600)"}, "timed-out", "it did not answer within 4 s"),
     "gives no report": ({"parse": "return 7"}, "failed", "parse gives no Report"),
-    "claims another's device": (
-        {"top": CLAIM, "parse": "return of('nvidia', '0000:99:00.0')"},
-        "failed",
-        "it claims a device of nvidia, and is for guest",
-    ),
     "calls itself nvidia": (
         {"vendor": "nvidia"},
         "failed",
         "raxl has a plug-in for nvidia",
     ),
-    "names no place": ({"top": CLAIM, "parse": "return of('guest', 'slot 3')"}, "failed", "slot 3 is no PCI address"),
-    "gives a number that none can be": (
-        {"top": CLAIM, "parse": "return of('guest', '0000:99:00.0', memory_bytes=10**30)"},
-        "failed",
-        "memory or index of a device is no number that one can have",
-    ),
-    "gives another's words": (
-        {"parse": "from raxl.model.problem import Problem; return Report(problems=(Problem('a', 'because', ''),))"},
-        "failed",
-        "a reason is none of the vocabulary",
-    ),
+    "has no vendor": ({"vendor": ""}, "failed", "its vendor is '': ids cannot begin so"),
+    "has an odd vendor": ({"vendor": "Guest Inc. 0000:"}, "failed", "its vendor is 'Guest Inc. 0000:'"),
+    "has a vendor without end": ({"vendor": "v" * 100000}, "failed", "its vendor is 'vvv"),
 }
 
 
@@ -118,6 +102,145 @@ def test_a_bad_plug_in_costs_one_problem_that_names_its_package(
         assert found[field] == without[field], field
 
 
+CLAIM = """
+from raxl.model.accelerator import Fabric, Partition, RayView
+from raxl.model.component import PciLink
+from raxl.model.report import Claim, LinkClaim, Report, Silence
+from raxl.model.problem import Problem
+from raxl.model.nic import Nic
+class Odd: pass
+def of(vendor="guest", kind="npu", **more):
+    return Report(claims=(Claim(vendor, kind, "guest", **{"address": "0000:20:02.0", **more}),))
+def joined(*links):
+    return Report(claims=of().claims, links=links)
+"""
+GONE = "no device"
+WRONG: dict[str, tuple[str, dict[str, Any] | str, str]] = {
+    "a device of another vendor": ("of(vendor='nvidia')", GONE, "a device of nvidia: it is for guest"),
+    "no vendor": ("of(vendor='')", GONE, "claims[0].vendor is ''"),
+    "no kind of the list": ("of(kind='toaster')", GONE, "claims[0].kind is 'toaster'"),
+    "no address": ("of(address='slot 3')", GONE, "claims[0].address is 'slot 3'; a device without address"),
+    "an address as tools spell it": ("of(address='00000000:20:02.0')", GONE, "address is '00000000:20:02.0'"),
+    "an address that is not on the bus": ("of(address='0000:99:00.0')", GONE, "0000:99:00.0 is not on the bus"),
+    "nothing that tells it from others": ("of(address=None)", GONE, "a device without address, UUID and index"),
+    "such an address beside an index": (
+        "of(address='0000:99:00.0', index=3)",
+        {"id": "guest:3", "pci": None},
+        "0000:99:00.0 is not on the bus",
+    ),
+    "a negative NUMA node": ("of(numa_node=-7)", {"numa_node": 0}, "claims[0].numa_node is -7"),
+    "negative memory": ("of(memory_bytes=-1)", {"memory_bytes": None}, "claims[0].memory_bytes is -1"),
+    "no memory": ("of(memory_bytes=0)", {"memory_bytes": None}, "claims[0].memory_bytes is 0"),
+    "memory without end": ("of(memory_bytes=10**30)", {"memory_bytes": None}, "claims[0].memory_bytes is 1000"),
+    "memory in words": ("of(memory_bytes='16 GiB')", {"memory_bytes": None}, "claims[0].memory_bytes is '16 GiB'"),
+    "a yes for a number": ("of(index=True)", {"index": None}, "claims[0].index is True"),
+    "a negative index": ("of(index=-1)", {"index": None, "id": "guest@0000:20:02.0"}, "claims[0].index is -1"),
+    "an empty serial": ("of(serial='')", {"serial": None}, "claims[0].serial is ''"),
+    "a serial that no terminal shows": ("of(serial='\\x1b[0m ')", {"serial": None}, "claims[0].serial is "),
+    "a model without end": ("of(model='x' * (1 << 20))", {"model": None}, "claims[0].model is 'xxx"),
+    "no state": ("of(state='fine')", {"state": "unknown"}, "claims[0].state is 'fine'"),
+    "another id than the bus": ("of(device_id='beef')", {}, "0000:20:02.0 has the id beef: the bus says 14a0"),
+    "attributes of odd types": (
+        "of(attributes={'a': [1], 'b': Odd(), 'c': {}, 'd': 1.5, 'e': '', 'f': 2**80, '': 1})",
+        {"attributes": {"d": 1.5}},
+        "claims[0].attributes.a is [1]; claims[0].attributes.b is {'type': 'Odd'}",
+    ),
+    "a link as wide as none": (
+        "of(link=PciLink(width=-4, speed_gts=1e9, max_width=16))",
+        {},
+        "claims[0].link.speed_gts is 1000000000.0; claims[0].link.width is -4",
+    ),
+    "partitions": (
+        "of(partitions=(Partition('a', memory_bytes=-1), Partition('')))",
+        {"partitions": [{"id": "a", "profile": None, "memory_bytes": None}]},
+        "claims[0].partitions[0].memory_bytes is -1; claims[0].partitions[1].id is ''",
+    ),
+    "a reason of its own": (
+        "of(silent={'serial': Silence('because', 'x')})",
+        {"serial": None},
+        "claims[0].silent.serial.reason is 'because'",
+    ),
+    "a problem of its own": (
+        "Report(problems=(Problem('a', 'because', ''),))",
+        GONE,
+        "problems[0].reason is 'because'",
+    ),
+    "a record of another kind": ("Report(claims=('x', Partition('a')))", GONE, "claims[0] is 'x'; claims[1].vendor is"),
+    "a link to nowhere": (
+        "joined(LinkClaim('0000:20:02.0', 'guest#9', 'EX1', 'ex', 1))",
+        {},
+        "a link of 0000:20:02.0 and guest#9: nothing is called guest#9",
+    ),
+    "a link of others": (
+        "joined(LinkClaim('0000:23:00.0', '0000:43:00.0', 'EX1', 'ex', 1))",
+        {},
+        "a link of 0000:23:00.0 and 0000:43:00.0: neither is its own",
+    ),
+    "a link with itself": (
+        "joined(LinkClaim('0000:20:02.0', '0000:20:02.0', 'EX1', 'ex', 1))",
+        {},
+        "a link of 0000:20:02.0 with itself",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_what_cannot_be_is_left_out_with_one_problem(
+    what: str, machine: Path, without: dict[str, Any], tmp_path: Path
+) -> None:
+    said, believed, words = WRONG[what]
+    path = guests.install(tmp_path, guests.plugin(top=CLAIM, parse=f"return {said}"))
+    found = node("--plugins", "guest", path=path, root=machine)
+    (cost,) = (problem for problem in found["problems"] if "guest-package" in problem["message"])
+    assert (cost["subject"], cost["reason"]) == ("plugins.guest", "failed")
+    assert cost["message"].startswith("the plug-in guest of guest-package says what cannot be: ")
+    assert words in cost["message"]
+    assert len(cost["message"]) < 1000
+    devices = [device for device in found["accelerators"] if device["vendor"] == "guest"]
+    if believed == GONE:
+        assert devices == []
+        assert found["accelerators"] == without["accelerators"]
+    else:
+        (device,) = devices
+        assert {field: device[field] for field in believed} == believed
+    assert "ex" not in {link["kind"] for link in found["links"]}
+
+
+def test_of_a_link_what_can_be_is_kept(machine: Path, tmp_path: Path) -> None:
+    link = "LinkClaim('0000:20:02.0', '0000:23:00.0', 'X', 'ex', -4, -1, 'guessed', 'fine')"
+    path = guests.install(tmp_path, guests.plugin(top=CLAIM, parse=f"return joined({link})"))
+    found = node("--plugins", "guest", path=path, root=machine)
+    (told,) = (one for one in found["links"] if one["kind"] == "ex")
+    assert {told[field] for field in ("link_class", "count", "bandwidth_bytes_per_second", "state")} == {None}
+    assert told["bandwidth_source"] is None
+    (cost,) = (problem["message"] for problem in found["problems"] if "guest-package" in problem["message"])
+    for words in ("link_class is 'X'", "count is -4", "bandwidth_source is 'guessed'", "state is 'fine'"):
+        assert f"links[0].{words}" in cost
+
+
+def test_a_device_that_fell_off_the_bus_keeps_its_address(machine: Path, tmp_path: Path) -> None:
+    said = "of(address='0000:99:00.0', state='lost')"
+    path = guests.install(tmp_path, guests.plugin(top=CLAIM, parse=f"return {said}"))
+    found = node("--plugins", "guest", path=path, root=machine)
+    assert [one["state"] for one in found["accelerators"] if one["id"] == "guest@0000:99:00.0"] == ["lost"]
+    assert not any("guest-package" in problem["message"] for problem in found["problems"])
+
+
+def test_two_of_one_vendor_do_not_share_an_id(machine: Path, tmp_path: Path) -> None:
+    both = ("first", 0, ("0000:20:02.0", "0000:a0:02.0")), ("second", 1, ("0000:40:02.0", "0000:c0:02.0"))
+    for package, first, addresses in both:
+        claims = ", ".join(f"*of(address={one!r}, index={n}).claims" for n, one in enumerate(addresses, first))
+        parse = f"return Report(claims=({claims}))"
+        guests.install(tmp_path, guests.plugin(top=CLAIM, parse=parse), name=package, package=f"{package}-package")
+    found = node("--plugins", "first", "--plugins", "second", path=tmp_path, root=machine)
+    told = {device["id"]: device["pci"]["address"] for device in found["accelerators"] if device["vendor"] == "guest"}
+    assert told == {"guest:0": "0000:20:02.0", "guest:1": "0000:a0:02.0", "guest:2": "0000:c0:02.0"}
+    assert [one["message"] for one in found["problems"] if one["subject"].startswith("plugins.")] == [
+        "0000:40:02.0: claimed by the plug-ins first of first-package and second of second-package; "
+        "the first one is believed"
+    ]
+
+
 PRINTS = "the plug-in guest of guest-package prints to standard output: that is thrown away"
 PRINTING = {
     "a line while asking": {"ask": "print('a banner')"},
@@ -134,7 +257,7 @@ PRINTING = {
 def test_printing_costs_one_warning_and_no_device(
     how: str, machine: Path, without: dict[str, Any], tmp_path: Path
 ) -> None:
-    path = guests.install(tmp_path, guests.plugin(**PRINTING[how], claimed=("0000:20:02.0",)))
+    path = guests.install(tmp_path, guests.plugin(**PRINTING[how], claimed=(PORT,)))
     found = node("--plugins", "guest", path=path, root=machine)
     (cost,) = (one for one in found["problems"] if one["subject"] == "plugins.guest")
     assert (cost["reason"], cost["message"]) == ("failed", PRINTS)
@@ -154,7 +277,7 @@ def test_what_a_plug_in_edits_and_says_to_the_other_stream_changes_nothing(
 def test_two_that_claim_one_device_are_both_named_and_raxl_s_own_is_believed(
     machine: Path, without: dict[str, Any], tmp_path: Path
 ) -> None:
-    path = guests.install(tmp_path, guests.plugin(claimed=("0000:23:00.0", "0000:99:00.0")))
+    path = guests.install(tmp_path, guests.plugin(claimed=("0000:23:00.0", PORT)))
     found = node("--plugins", "guest", path=path, root=machine)
     contested = [problem for problem in found["problems"] if problem["subject"].startswith("plugins.")]
     assert [problem["message"] for problem in contested] == [
@@ -162,11 +285,11 @@ def test_two_that_claim_one_device_are_both_named_and_raxl_s_own_is_believed(
     ]
     addresses = [device["pci"]["address"] for device in found["accelerators"]]
     assert addresses.count("0000:23:00.0") == 1
-    assert [device["id"] for device in found["accelerators"] if device["vendor"] == "guest"] == ["guest@0000:99:00.0"]
+    assert [device["id"] for device in found["accelerators"] if device["vendor"] == "guest"] == ["guest@0000:20:02.0"]
 
 
 def test_a_recording_replays_with_the_plug_in(machine: Path, tmp_path: Path) -> None:
-    path = guests.install(tmp_path / "path", guests.plugin(ask="host.text('/etc/guest')", claimed=("0000:99:00.0",)))
+    path = guests.install(tmp_path / "path", guests.plugin(ask="host.text('/etc/guest')", claimed=(PORT,)))
     (machine / "etc/guest").write_text("here\n")
     kept = tmp_path / "kept.tar.gz"
     arguments = ("topo", "--plugins", "guest", "--format", "json")
@@ -208,7 +331,7 @@ def test_no_thread_and_no_child_of_a_plug_in_outlives_raxl(half: str, machine: P
         f"        open({str(mark)!r}, 'a').write(f'{{os.getpid()}} {{started.pid}} ')"
     )
     parts = {half: does}
-    path = guests.install(tmp_path / "path", guests.plugin(claimed=("0000:20:02.0",), **parts))
+    path = guests.install(tmp_path / "path", guests.plugin(claimed=(PORT,), **parts))
     found = node("--plugins", "guest", path=path, root=machine)
     assert "guest@0000:20:02.0" in [device["id"] for device in found["accelerators"]]
     assert mark.read_text()

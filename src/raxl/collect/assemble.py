@@ -53,14 +53,16 @@ def node(recording: Recording, plugins: Sequence[Guest] = ()) -> Node:
     foreign, problems = documents.read(host)
     overlay = catalog_files.overlay()
     bus = bus_of(host, foreign, overlay.catalog)
-    told = plugged.told(host, bus.functions, plugins)
+    seen = [*_nics(host, bus), *(nic for document in foreign for nic in document.nics)]
+    others = {nic.id for nic in (*seen, *adapters.on_bus(bus.functions))}
+    others.update(name for document in foreign for claim in document.report.claims for name in claim.names)
+    told = plugged.told(host, bus.functions, plugins, others)
     report = _together([*told.reports, *(document.report for document in foreign)])
     devices, more = _bounded(merge.merge(report.claims), _MOST_ACCELERATORS, "accelerators")
     place, differences = placement.merged(
         [*(one.placement for one in told.reports), *(one.report.placement for one in foreign)]
     )
-    named = [*_nics(host, bus), *(nic for document in foreign for nic in document.nics), *report.nics]
-    adapters_named = [*named, *adapters.on_bus(bus.functions)]
+    adapters_named = [*seen, *report.nics, *adapters.on_bus(bus.functions)]
     first_nics, more_nics = _bounded(merge_nics.merged(adapters_named), _MOST_NICS, "nics")
     nics = adapters.placed(first_nics, bus.functions)
     result = _system(host, recording, foreign, bus)

@@ -87,4 +87,9 @@ def _done(plugin: Any, request: list[Any], ask: Callable[[Question], Answer]) ->
     if word == "probe":
         return list(plugin.probe(host))
     functions = codec.decode(rest[0], tuple[PciFunction, ...])
-    return codec.encode(plugin.parse(plugin.ask(host), functions))
+    return codec.encode(plugin.parse(plugin.ask(host), functions), _odd)
+
+
+def _odd(value: Any) -> dict[str, str]:
+    """What stands for a value that JSON cannot hold: it is no value of any field."""
+    return {"type": type(value).__name__}
