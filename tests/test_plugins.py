@@ -590,6 +590,63 @@ def test_each_fault_is_seen_by_its_criterion(name: str, tmp_path: Path) -> None:
     assert not found[name][0], found
 
 
+def test_the_first_failure_is_told_and_no_case_is_no_success(tmp_path: Path) -> None:
+    text = PLUGIN.replace(
+        "        return presence.look(", "        raise OSError('the first')\n        return presence.look("
+    )
+    found = criteria(
+        text.replace("        on_bus = [", "        raise OSError('the second')\n        on_bus = ["), tmp_path
+    )
+    is_met, evidence = found["recognises its devices"]
+    assert not is_met
+    assert evidence == "two-cards: OSError: the first; no recording shows one"
+    of_each = (
+        "probe sees what is there",
+        "ids do not follow the order of the bus",
+        "every null has its reason",
+        "damage is survived",
+        "links are symmetric",
+        "Ray's names",
+    )
+    for name in of_each:
+        assert found[name] == (False, "no case: no recording shows one of its devices"), name
+
+
+def test_what_cannot_be_is_told_by_the_suite(tmp_path: Path) -> None:
+    found = criteria(PLUGIN.replace('kind="npu"', 'kind="toaster"'), tmp_path)
+    is_met, evidence = found["recognises its devices"]
+    assert not is_met
+    assert evidence.startswith("two-cards: it says what cannot be: claims[0].kind is 'toaster'; claims[1].kind is")
+
+
+def test_a_package_without_recordings_has_no_case(tmp_path: Path) -> None:
+    path = guests.install(tmp_path, guests.plugin(parse="print('a banner')"))
+    done = run("plugins", "check", "guest", path=path)
+    assert done.returncode == 1
+    assert done.stdout.startswith("guest of guest-package 1.2: no tier\n")
+    assert re.search("not +experimental +probe is cheap +no case", done.stdout)
+    assert re.search("not +experimental +damage is survived +no case", done.stdout)
+    assert done.stderr == PRINTS + "\n"
+
+
+def test_every_plug_in_of_a_package_is_checked_and_told(installed: Path, tmp_path: Path) -> None:
+    subprocess.run(["cp", "-r", f"{installed}/.", str(tmp_path)], check=True)
+    (points,) = tmp_path.glob("*.dist-info/entry_points.txt")
+    points.write_text(points.read_text().rstrip() + "\nother = raxl_example.plugin:Missing\n")
+    done = run("plugins", "check", "raxl-example-accelerator", "--format", "json", path=tmp_path)
+    assert done.returncode == 1
+    assert [(one["name"], one["tier"]) for one in json.loads(done.stdout)["plugins"]] == [
+        ("example", "experimental"),
+        ("other", None),
+    ]
+    done = run("plugins", "check", "raxl-example-accelerator", path=tmp_path)
+    assert done.returncode == 1
+    assert "example of raxl-example-accelerator 0.1.0: experimental\n" in done.stdout
+    assert "other of raxl-example-accelerator 0.1.0: no tier\n" in done.stdout
+    assert "module 'raxl_example.plugin' has no attribute 'Missing'" in done.stdout
+    assert run("plugins", "check", "example", path=tmp_path).returncode == 0
+
+
 def test_a_plug_in_that_hangs_is_given_up_by_the_suite(tmp_path: Path) -> None:
     text = PLUGIN.replace("        on_bus = [", "        while functions:\n            pass\n        on_bus = [", 1)
     begun = time.monotonic()

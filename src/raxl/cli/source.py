@@ -100,13 +100,18 @@ def foreign(names: tuple[str, ...]) -> tuple[Guest, ...]:
 
         Streams().note(f"{VARIABLE} is not followed for root: name plug-ins with --plugins")
         told = []
-    wanted = [*names, *told]
-    if not wanted:
+    return loaded((*names, *told))
+
+
+@cache
+def loaded(names: tuple[str, ...]) -> tuple[Guest, ...]:
+    """The plug-ins of others that these names mean, and no more."""
+    if not names:
         return ()
     from raxl.plugins import discovery, registry
     from raxl.plugins.guest import Guest
 
-    return tuple(Guest(one) for one in discovery.chosen(wanted, tuple(registry.BUILT_IN)))
+    return tuple(Guest(one) for one in discovery.chosen(names, tuple(registry.BUILT_IN)))
 
 
 def recordings(source: Source, *needed: str) -> list[Recording]:

@@ -81,8 +81,12 @@ def checked_own(name: str, recordings: Sequence[Named], here: Recording | None =
     return replace(_own(name), tier=tier(criteria), criteria=criteria)
 
 
-def checked(guest: Guest, here: Recording | None = None) -> Plugin:
-    """A plug-in of others, tried on the recordings of its package and on this machine's."""
+def checked(guests: Sequence[Guest], here: Recording | None = None) -> list[Plugin]:
+    """Plug-ins of others, each tried on the recordings of its package and on this machine's."""
+    return [_checked(guest, here) for guest in guests]
+
+
+def _checked(guest: Guest, here: Recording | None) -> Plugin:
     one = guest.installed
     folder = plugin_recordings.folder_of(one)
     recordings = plugin_recordings.read(folder, (guest,)) if folder else []
