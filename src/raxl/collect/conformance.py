@@ -23,7 +23,8 @@ from raxl.plugins.ledger import Ledger
 _CHEAP = {"text", "names", "link"}
 _KERNEL = ("sysfs", "kfd", "/proc", "/sys", "/dev")
 _MOST_FAILURES = 3
-NO_CASE = "no case: no recording shows one of its devices"
+NO_CASE = "no case"
+"""What is said of a criterion for which there is nothing to try it on."""
 
 
 class Case(NamedTuple):
