@@ -21,7 +21,7 @@ from raxl.cli import generated
 from raxl.collect import plugin_recordings
 from raxl.errors import CannotStart, UsageError
 from raxl.model import codec
-from raxl.plugins import ledger, registry, scaffold
+from raxl.plugins import entry_points, ledger, registry, scaffold
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples/raxl-example-accelerator"
@@ -352,6 +352,42 @@ def test_no_process_of_a_plug_in_outlives_a_raxl_that_is_killed(machine: Path, t
     raxl.kill()
     raxl.wait(timeout=10)
     assert gone(mark.read_text())
+
+
+DAMAGE = {
+    "no UTF-8": (b"[raxl.accelerators]\nlost = a:B\n\xff\xfe", "it is no UTF-8"),
+    "a line that is none": (b"[console_scripts]\nsomething\n", "line 2 is no entry point: 'something'"),
+    "no section": (b"lost = a:B\n", "line 1 is no entry point: 'lost = a:B'"),
+    "no class": (b"[raxl.accelerators]\nlost = a-b\nx = :\n", "line 2 is no entry point: 'lost = a-b' and 1 more"),
+}
+
+
+@pytest.mark.parametrize("how", DAMAGE)
+def test_a_damaged_list_of_another_package_is_told_and_the_others_load(how: str, machine: Path, tmp_path: Path) -> None:
+    content, words = DAMAGE[how]
+    path = guests.install(tmp_path, guests.plugin(claimed=(PORT,)))
+    guests.install(tmp_path, guests.plugin(), name="lost", package="a-damaged-one")
+    (path / "a_damaged_one-1.2.dist-info/entry_points.txt").write_bytes(content)
+    for arguments in (["topo", "--plugins", "guest"], ["plugins", "list", "--plugins", "guest"], ["plugins", "list"]):
+        done = run(*arguments, "--format", "json", path=path, root=machine)
+        assert done.returncode == 0
+        told = "entry_points.txt of the package a-damaged-one is damaged, plug-ins may be missing"
+        assert done.stderr == f"{told}: {words}\n"
+        assert ("guest@0000:20:02.0" if arguments[0] == "topo" else '"guest-package"') in done.stdout
+    assert run("topo", path=path, root=machine).stderr == "", "it is looked for where plug-ins are wanted"
+
+
+def test_metadata_that_nobody_can_read_are_no_name(machine: Path, tmp_path: Path) -> None:
+    path = guests.install(tmp_path, guests.plugin())
+    (path / "guest_package-1.2.dist-info/METADATA").write_bytes(b"Name: \xff\xfe")
+    done = run("plugins", "list", "--format", "json", path=path, root=machine)
+    (found,) = (one for one in json.loads(done.stdout)["plugins"] if one["name"] == "guest")
+    assert (found["package"], found["version"]) == ("guest_package-1.2", "?")
+
+
+def test_what_stands_in_a_list_of_entry_points() -> None:
+    text = "# x\n[ raxl.accelerators ]\n a = b.c : D [extra]\n\n[other]\nx = anything goes\n"
+    assert entry_points.read(text, ("raxl.accelerators",)) == ((("raxl.accelerators", "a", "b.c:D"),), "")
 
 
 def test_ctrl_c_leaves_no_process_of_a_plug_in(machine: Path, tmp_path: Path) -> None:

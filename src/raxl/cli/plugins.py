@@ -61,6 +61,7 @@ def listed(options: Options, streams: Streams) -> None:
     from raxl.render import text_plugins
 
     found = [printable.record(one) for one in plugin_list.listed(source.foreign(options.plugins), options.timeout)]
+    source.tell_damaged()
     if options.format is Format.text:
         streams.print(text_plugins.table(found), options.output)
     else:

@@ -111,7 +111,20 @@ def loaded(names: tuple[str, ...]) -> tuple[Guest, ...]:
     from raxl.plugins import discovery, registry
     from raxl.plugins.guest import Guest
 
+    tell_damaged()
     return tuple(Guest(one) for one in discovery.chosen(names, tuple(registry.BUILT_IN)))
+
+
+@cache
+def tell_damaged() -> None:
+    """Says once which packages have a list of entry points that is not to be read: a plug-in may be missing."""
+    from raxl.cli.streams import Streams
+    from raxl.plugins import discovery
+
+    for one in discovery.look().damaged:
+        Streams().note(
+            f"entry_points.txt of the package {one.package} is damaged, plug-ins may be missing: {one.message}"
+        )
 
 
 def recordings(source: Source, *needed: str) -> list[Recording]:
