@@ -241,7 +241,7 @@ def test_two_of_one_vendor_do_not_share_an_id(machine: Path, tmp_path: Path) -> 
     ]
 
 
-PRINTS = "the plug-in guest of guest-package prints to standard output: that is thrown away"
+PRINTS = "the plug-in guest of guest-package prints to standard output, which is thrown away"
 PRINTING = {
     "a line while asking": {"ask": "print('a banner')"},
     "a line while parsing": {"parse": "print('a banner')"},
@@ -264,14 +264,32 @@ def test_printing_costs_one_warning_and_no_device(
     assert "guest@0000:20:02.0" in [device["id"] for device in found["accelerators"]]
 
 
-def test_what_a_plug_in_edits_and_says_to_the_other_stream_changes_nothing(
-    machine: Path, without: dict[str, Any], tmp_path: Path
+@pytest.mark.parametrize("half", ["top", "ask", "parse"])
+def test_editing_the_environment_costs_one_warning_and_changes_nothing(
+    half: str, machine: Path, without: dict[str, Any], tmp_path: Path
 ) -> None:
-    mischief = "os.environ.clear(); os.write(2, b'forged')"
-    path = guests.install(tmp_path, guests.plugin(top=mischief, ask=mischief, parse=mischief))
-    found = node("--plugins", "guest", path=path, root=machine)
-    assert found.pop("looked_for")["families"] == [*without["looked_for"]["families"], "Guest"]
+    parts = {half: "os.environ.clear(); os.write(2, b'forged')"}
+    path = guests.install(tmp_path, guests.plugin(**parts))
+    guests.install(tmp_path, guests.plugin(ask="assert os.environ['HOME']"), name="next", package="next-package")
+    found = node("--plugins", "guest", "--plugins", "next", path=path, root=machine)
+    assert found.pop("looked_for")["families"] == [*without["looked_for"]["families"], "Guest", "Guest"]
+    (cost,) = (problem for problem in found["problems"] if problem not in without["problems"])
+    assert (cost["subject"], cost["reason"]) == ("plugins.guest", "failed")
+    assert cost["message"] == "the plug-in guest of guest-package edits the environment, which nobody else sees"
+    found["problems"].remove(cost)
     assert found == {field: value for field, value in without.items() if field != "looked_for"}
+
+
+def test_several_faults_of_one_plug_in_are_one_problem(machine: Path, tmp_path: Path) -> None:
+    does = "print('x'); os.environ['X'] = 'y'; return of(numa_node=-7)"
+    path = guests.install(tmp_path, guests.plugin(top=CLAIM, parse=does))
+    found = node("--plugins", "guest", path=path, root=machine)
+    (cost,) = (problem for problem in found["problems"] if "guest-package" in problem["message"])
+    assert cost["message"] == (
+        f"{PRINTS}; it edits the environment, which nobody else sees; it says what cannot be: claims[0].numa_node is -7"
+    )
+    listed = run("plugins", "list", "--plugins", "guest", path=path, root=machine).stdout
+    assert "which nobody else sees" not in listed, "its probe does none of it"
 
 
 def test_two_that_claim_one_device_are_both_named_and_raxl_s_own_is_believed(

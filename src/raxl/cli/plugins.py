@@ -85,7 +85,7 @@ def check(
 def checked(options: Options, live: bool, streams: Streams) -> int:
     """Tries it, or each that its package brings, prints, and returns the exit code: 1 where one of them does not reach
     the lowest tier."""
-    from raxl.collect import plugged, plugin_list
+    from raxl.collect import plugin_list
     from raxl.model import printable
     from raxl.plugins import registry
     from raxl.render import text_plugins
@@ -97,8 +97,8 @@ def checked(options: Options, live: bool, streams: Streams) -> int:
         (here,) = source.recordings(source.Source(timeout=options.timeout, plugins=options.plugins))
     every = [_checked_own(name, here)] if name in registry.BUILT_IN else plugin_list.checked(guests, here)
     for guest in guests:
-        if guest.has_printed:
-            streams.note(f"the plug-in {guest.installed.name} of {guest.installed.package} {plugged.PRINTS}")
+        for words in guest.manners:
+            streams.note(f"the plug-in {guest.installed.name} of {guest.installed.package} {words}")
     found: list[Plugin] = [printable.record(one) for one in every]
     if options.format is Format.text:
         streams.print([line for one in found for line in text_plugins.criteria(one)], options.output)

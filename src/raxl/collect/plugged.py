@@ -13,8 +13,6 @@ from raxl.model.report import Report
 from raxl.plugins import registry
 from raxl.plugins.guest import Guest
 
-PRINTS = "prints to standard output: that is thrown away"
-
 
 class Told(NamedTuple):
     """The reports, who was asked, and what the plug-ins of others cost."""
@@ -52,7 +50,7 @@ def told(
                 raise PluginError(_called(guest), f"raxl has a plug-in for {guest.vendor}")
             by_plugin.append((_called(guest), report))
             families.append(guest.family)
-            if costs := [PRINTS] * guest.has_printed + [f"says what cannot be: {wrong}"] * bool(wrong):
+            if costs := [*guest.manners, *([f"says what cannot be: {wrong}"] if wrong else [])]:
                 problems.append(_cost(guest, FAILED, "; it ".join(costs)))
         except PluginError as error:
             problems.append(_cost(guest, error.reason, f"failed: {error.why}"))

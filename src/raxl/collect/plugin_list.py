@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Callable, Sequence
 
 from raxl import __version__
-from raxl.collect import clock, conformance, live, plugged, plugin_recordings, trial
+from raxl.collect import clock, conformance, live, plugin_recordings, trial
 from raxl.collect.plugin_recordings import CAPTURE, Named
 from raxl.errors import PluginError
 from raxl.host.record import Recording
@@ -67,8 +67,8 @@ def _found(recording: Recording, entry: str, plugin: object, package: str) -> Fo
         found = Found(*probe(ReplayHost(recording)))
     except PluginError as error:
         return Found("unknown", error.reason, f"{error.what} failed: {error.why}")
-    if isinstance(plugin, Guest) and plugin.has_printed:
-        words = f"the plug-in of the package {package} {plugged.PRINTS}"
+    if isinstance(plugin, Guest) and plugin.manners:
+        words = f"the plug-in of the package {package} {'; it '.join(plugin.manners)}"
         return replace(found, message=f"{found.message}; {words}" if found.message else words)
     return found
 

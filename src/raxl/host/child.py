@@ -69,7 +69,11 @@ def run(
         return answer
 
     host = RecordedHost(ask)
+    environment = dict(os.environ)
     for task in tasks:
+        if os.environ != environment:  # what one plug-in edits is nothing to the next
+            os.environ.clear()
+            os.environ.update(environment)
         stream.send("task", task)
         try:
             asking_half(task)(host)

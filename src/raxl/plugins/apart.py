@@ -56,6 +56,8 @@ class Apart:
         """The vendor and the family that it says it is for, once it was loaded."""
         self.has_printed = False
         """Whether it wrote to its standard output."""
+        self.has_edited = False
+        """Whether it changed its environment."""
         _every.add(self)
 
     def ask(self, host: Host, *request: Any) -> Any:
@@ -85,6 +87,8 @@ class Apart:
                 self._send(plain(ask_host(host, Question(str(rest[0]), str(rest[1])))))
             elif word == "about":
                 self.about = str(rest[0]), str(rest[1])
+            elif word == "edits":
+                self.has_edited = True
             elif word == "done":
                 return rest[0]
             else:

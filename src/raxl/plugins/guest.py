@@ -17,6 +17,9 @@ from raxl.plugins.apart import Apart
 from raxl.plugins.discovery import Installed
 from raxl.plugins.reading import shown
 
+PRINTS = "prints to standard output, which is thrown away"
+EDITS = "edits the environment, which nobody else sees"
+
 
 class Guest:
     """One of `raxl.accelerators.AcceleratorPlugin`, whose methods raise PluginError and nothing else."""
@@ -68,9 +71,10 @@ class Guest:
             raise self._no(f"parse gives no Report: {error}") from error
 
     @property
-    def has_printed(self) -> bool:
-        """Whether it wrote to its standard output, which nobody reads."""
-        return self._apart.has_printed
+    def manners(self) -> tuple[str, ...]:
+        """What it did besides answering, each as a verb with its object."""
+        told = ((self._apart.has_printed, PRINTS), (self._apart.has_edited, EDITS))
+        return tuple(words for is_so, words in told if is_so)
 
     def end(self) -> None:
         """Ends its process."""

@@ -6,6 +6,7 @@ Both sides speak JSON lines over pipes that nothing else knows:
     to it:    ["probe"]  ["report", FUNCTIONS]         what it shall do
     from it:  ["ask", KIND, SUBJECT]                   a question; the next line to it is the answer
               ["about", VENDOR, FAMILY]                it is loaded
+              ["edits"]                                it changed the environment
               ["done", RESULT]  ["failed", REASON, MESSAGE]
 """
 
@@ -61,6 +62,7 @@ def _serve(entry: str, reading: int, writing: int) -> None:
             _leave()
         return revived(question, json.loads(line))
 
+    environment = dict(os.environ)
     plugin: Any = None
     for line in lines:
         try:
@@ -74,6 +76,8 @@ def _serve(entry: str, reading: int, writing: int) -> None:
             told = _line("failed", reason, f"{type(error).__name__}: {error}"[:500])
         with contextlib.suppress(Exception):  # it may have closed it, or put something else there
             sys.stdout.flush()
+        if os.environ != environment:
+            told = _line("edits") + told
         send(told)
 
 
