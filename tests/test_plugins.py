@@ -104,7 +104,7 @@ def test_a_bad_plug_in_costs_one_problem_that_names_its_package(
 
 CLAIM = """
 from raxl.model.accelerator import Fabric, Partition, RayView
-from raxl.model.component import PciLink
+from raxl.model.component import PciLink, Switch
 from raxl.model.report import Claim, LinkClaim, Report, Silence
 from raxl.model.problem import Problem
 from raxl.model.nic import Nic
@@ -166,6 +166,11 @@ WRONG: dict[str, tuple[str, dict[str, Any] | str, str]] = {
         "problems[0].reason is 'because'",
     ),
     "a record of another kind": ("Report(claims=('x', Partition('a')))", GONE, "claims[0] is 'x'; claims[1].vendor is"),
+    "a PCIe switch of its own": (
+        "Report(claims=of().claims, switches=(Switch('0000:20:02.0', 'pcie'), Switch('x', 'crossbar')))",
+        {},
+        "switches[1].kind is 'crossbar'; a PCIe switch 0000:20:02.0: raxl reads those from the bus",
+    ),
     "a link to nowhere": (
         "joined(LinkClaim('0000:20:02.0', 'guest#9', 'EX1', 'ex', 1))",
         {},

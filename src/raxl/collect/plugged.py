@@ -79,6 +79,10 @@ def _each_device_once(by_plugin: Sequence[tuple[str, Report]]) -> tuple[tuple[Re
             if taken:
                 lost.update(claim.names)
                 contested.setdefault((owner[taken[0]], name), {})[claim.address or taken[0].replace("#", ":")] = None
+        for switch in report.switches:
+            if owner.setdefault(switch.id, name) != name:
+                lost.add(switch.id)
+                contested.setdefault((owner[switch.id], name), {})[switch.id] = None
         kept = _without(report, lost) if lost else report
         owner.update({one: name for claim in kept.claims for one in claim.names if one not in owner})
         reports.append(kept)
@@ -94,11 +98,12 @@ def _each_device_once(by_plugin: Sequence[tuple[str, Report]]) -> tuple[tuple[Re
 
 
 def _without(report: Report, lost: set[str]) -> Report:
-    """Without the claims of the devices that have these names, and their links."""
+    """Without the claims of the devices that have these names, their links, and such switches."""
     gone = set(lost)
     kept = list(report.claims)
     while len(rest := [claim for claim in kept if not gone & set(claim.names)]) < len(kept):
         gone.update(name for claim in kept if gone & set(claim.names) for name in claim.names)
         kept = rest
     links = [link for link in report.links if not {link.a, link.b} & gone]
-    return replace(report, claims=tuple(kept), links=tuple(links))
+    switches = tuple(switch for switch in report.switches if switch.id not in gone)
+    return replace(report, claims=tuple(kept), links=tuple(links), switches=switches)

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from typing import Collection, NamedTuple, Sequence
 
-from raxl.model.component import PciFunction
+from raxl.model.component import PciFunction, Switch
 from raxl.model.report import Claim, LinkClaim, Report
 from raxl.plugins.reading import Reading
 
@@ -40,7 +40,8 @@ def admitted(
     own = {name for claim in claims for name in claim.names}
     ends = None if others is None else {*others, *own, *(nic.id for nic in report.nics)}
     links = tuple(link for link in report.links if _is_link(reading, link, own, ends))
-    return Admitted(replace(report, claims=claims, links=links), _sentence(reading.wrong))
+    switches = tuple(one for one in report.switches if _is_switch(reading, one, is_listed))
+    return Admitted(replace(report, claims=claims, links=links, switches=switches), _sentence(reading.wrong))
 
 
 def _claim(reading: Reading, claim: Claim, vendor: str, bus: dict[str, PciFunction], is_listed: bool) -> Claim | None:
@@ -82,6 +83,14 @@ def _is_link(reading: Reading, link: LinkClaim, own: set[str], ends: set[str] | 
     else:
         return True
     return False
+
+
+def _is_switch(reading: Reading, switch: Switch, is_listed: bool) -> bool:
+    """Whether it is one that raxl does not find by itself, as it does PCIe switches where the kernel lists the bus."""
+    if switch.kind == "pcie" and is_listed:
+        reading.no(f"a PCIe switch {switch.id}: raxl reads those from the bus")
+        return False
+    return True
 
 
 def _sentence(wrong: Sequence[str]) -> str:
