@@ -61,6 +61,18 @@ def test_of_many_wrongs_the_first_are_told_and_counted() -> None:
     assert wrong.endswith("; and 20 more")
 
 
+def test_numbers_that_no_machine_has_are_left_out() -> None:
+    raw = json.loads(codec.encode(Report(claims=(CLAIM,))))
+    raw["claims"][0]["attributes"] = {"a": 10**400, "b": -(10**400), "c": float("inf"), "d": 1e300, "e": -2.5}
+    raw["claims"][0]["link"] = {"speed_gts": 10**400, "width": float("inf"), "max_width": 16}
+    report, wrong = admitted(json.dumps(raw), "guest", BUS)
+    (claim,) = report.claims
+    assert claim.attributes == {"e": -2.5}
+    assert claim.link == PciLink(max_width=16)
+    assert wrong.count("claims[0].attributes.") == 4
+    assert wrong.count("claims[0].link.") == 2
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),

@@ -73,6 +73,15 @@ BAD = {
     "leaves in parse": ({"parse": "os._exit(0)"}, "failed", "it ended its process"),
     "hangs in parse": ({"parse": "time.sleep(600)"}, "timed-out", "it did not answer within 4 s"),
     "gives no report": ({"parse": "return 7"}, "failed", "parse gives no Report"),
+    "writes into every pipe": (
+        {
+            "top": "import contextlib",
+            "parse": "for n in range(3, 30):\n            with contextlib.suppress(OSError):\n"
+            '                os.write(n, b\'["ask", "nothing", "x"]\\n\')',
+        },
+        "failed",
+        "it broke off: AttributeError",
+    ),
     "calls itself nvidia": (
         {"vendor": "nvidia"},
         "failed",

@@ -69,7 +69,7 @@ class Apart:
             return self._converse(host)
         except PluginError:
             raise
-        except (OSError, ValueError, TypeError, LookupError, RecursionError) as error:
+        except Exception as error:  # it may have written anything into its pipe
             raise self._failure(f"it broke off: {type(error).__name__}: {error}") from error
         except BaseException:  # interrupted: it may never end by itself
             self.end()

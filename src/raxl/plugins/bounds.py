@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from typing import Any, Callable, Mapping
 
@@ -53,7 +52,7 @@ def _plain(value: Any) -> bool:
 def _attribute(value: Any) -> bool:
     if isinstance(value, str):
         return is_words(value) and bool(clean(value).strip())
-    return math.isfinite(value) and abs(value) <= _MOST_NUMBER
+    return bool(abs(value) <= _MOST_NUMBER)
 
 
 def is_words(text: str) -> bool:
