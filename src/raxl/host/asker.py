@@ -146,18 +146,19 @@ class Asker:
                 if word == "ask":
                     self._question = Question(*rest)
                 elif word == "answer" and self._question is not None:
-                    self._answers[self._question] = revived(self._question, rest)
+                    self._answers[self._question] = _revived(self._question, rest)
                     if self._question.kind == "library":
                         self._woken.add(self._question.subject.split(" ", 1)[0])
                     self._question = None
-                elif word == "task":
+                elif word == "task" and rest[0] in self._tasks:
                     task = rest[0]
                 elif word == "note":
                     self._notes.append((rest[0], rest[1], rest[2]))
                 elif word == "end":
                     return True
-        except _Broken:
-            pass  # it ends like a crash, at the question that it was at
+        except _Broken:  # it ends like a crash, at the question that it was at
+            if task is not None and not task.startswith(_OWN):
+                self._question = None  # which another's plug-in may have forged: it is the task that is given up
         except _Hung as hung:
             if self._question is not None:
                 self._answers[self._question] = Answer(None, "timed-out", f"no answer within {hung.seconds:g} s")
@@ -296,13 +297,27 @@ def _words(line: bytes) -> Any:
         words = json.loads(line)
     except ValueError as error:
         raise _Broken from error
-    if not (isinstance(words, list) and words and len(words) == _LENGTHS.get(words[0])):
+    if not (isinstance(words, list) and words and isinstance(words[0], str) and len(words) == _LENGTHS.get(words[0])):
+        raise _Broken
+    if words[0] != "answer" and not all(isinstance(one, str) for one in words):
         raise _Broken
     return words
 
 
+def _revived(question: Question, stored: Sequence[Any]) -> Answer:
+    """The answer of a line; a plug-in may have forged it."""
+    try:
+        answer = revived(question, stored)
+    except (TypeError, ValueError) as error:
+        raise _Broken from error
+    if not isinstance(answer.reason, (str, type(None))) or not isinstance(answer.message, str):
+        raise _Broken
+    return answer
+
+
 _LENGTHS = {"task": 2, "ask": 3, "answer": 4, "note": 4, "end": 1}
 _GLANCE_SECONDS = 0.25
+_OWN = "raxl."
 
 
 class _Broken(Exception):
