@@ -17,6 +17,8 @@ def question_of_call(name: str, method: str, arguments: Sequence[object]) -> Que
     return Question("library", " ".join((name, method, *map(str, arguments))))
 
 
+OF_PROCESS = {"uname": dict, "limits": dict, "environment": dict, "hostname": str, "packages": list, "root": bool}
+"""What the kernel tells the asking process, by name."""
 NOT_RECORDED = Answer(None, "not-asked", "the recording does not hold this question")
 
 
@@ -117,7 +119,10 @@ class RecordedHost:
         return self._answer(question_of_call(name, method, arguments))
 
     def process(self, name: str) -> Answer:
-        return self._answer(Question("process", name))
+        answer = self._answer(Question("process", name))
+        if answer.known and not isinstance(answer.value, OF_PROCESS.get(name, object)):
+            return Answer(None, "failed", f"the recording holds no {name}")  # it may have been edited
+        return answer
 
     def document(self, form: str) -> Answer:
         return self._answer(Question("document", form))
