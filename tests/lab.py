@@ -205,6 +205,7 @@ def main(arguments: Sequence[str]) -> int:
     given = parser.parse_args(arguments)
     if (reason := namespaces.missing()) is not None:
         sys.exit(f"lab: {reason}")
+    print("starting …", file=sys.stderr)
     with Lab(token=given.token, dashboard=not given.no_dashboard, rate=given.rate) as lab:
         if given.command:
             return subprocess.run([*lab.head.inside(), *given.command], check=False).returncode

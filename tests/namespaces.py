@@ -42,7 +42,12 @@ _HOST = """
 set -e
 mount -t tmpfs -o mode=755 none /run
 mount -t tmpfs -o mode=1777 none /dev/shm
-mkdir -m 700 /run/home /run/tmp
+mkdir -m 700 /run/home /run/tmp /run/cgroup
+mount --rbind /sys/fs/cgroup /run/cgroup
+mount -t sysfs none /sys
+mount --rbind /run/cgroup /sys/fs/cgroup
+umount -l /run/cgroup
+rmdir /run/cgroup
 hostname "$1"
 ip link set lo up
 trap '' CHLD
@@ -59,9 +64,15 @@ def missing() -> str | None:
     if absent:
         return f"no {', '.join(absent)} here (util-linux, iproute2)"
     try:
-        Switch().close()
+        switch = Switch()
     except OSError as error:
         return f"no namespaces of one's own here (unshare -n -m -p: {error})"
+    try:
+        Host(switch, 1, "host", {}, None)
+    except (OSError, subprocess.CalledProcessError) as error:
+        return f"no hosts can be joined here (unshare -u -i, ip link: {getattr(error, 'stderr', error)})"
+    finally:
+        switch.close()
     return None
 
 
@@ -109,7 +120,7 @@ class Switch:
 
 
 class Host:
-    """One host. Its processes see each other, their own network and `/run`, and of the machine's files all others."""
+    """One host. Its processes see each other, their own network, `/run` and `/dev/shm`; all else is the machine's."""
 
     def __init__(
         self, switch: Switch, number: int, name: str, environment: Mapping[str, str], rate: str | None

@@ -239,5 +239,7 @@ def test_a_cable_has_the_rate_that_it_was_given() -> None:
         receiving.stdout.readline()
         assert other.run([sys.executable, "-c", SENDS, one.address]).returncode == 0
         assert 3e6 < float(receiving.finished(20).stdout) < 16e6
+    except subprocess.CalledProcessError as error:
+        pytest.skip(f"this kernel slows no cable down (tc: {error.stderr.strip()})")
     finally:
         switch.close()
