@@ -69,8 +69,7 @@ class Lab:
         try:
             for number, machine in enumerate(self._machines, 1):
                 self.hosts.append(self._host(number, machine))
-            with ThreadPoolExecutor(len(self.hosts)) as starting:
-                list(starting.map(self._start_ray, range(len(self.hosts))))
+            self._start_all()
         except BaseException:
             self.close()
             raise
@@ -168,6 +167,14 @@ class Lab:
         if self._token:
             host.write(TOKEN_FILE, TOKEN.encode())
         return host
+
+    def _start_all(self) -> None:
+        with ThreadPoolExecutor(len(self.hosts)) as starting:
+            try:
+                list(starting.map(self._start_ray, range(len(self.hosts))))
+            except BaseException:
+                self.close()  # else the others would be waited for
+                raise
 
     def _start_ray(self, place: int) -> None:
         """Starts a host's raylet, and on the head what comes with it. The others wait for the head by themselves, and

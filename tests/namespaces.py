@@ -239,6 +239,6 @@ class _First:
         for stream in (self._outer.stdin, self._outer.stdout, self._outer.stderr):
             assert stream is not None
             stream.close()
-        if hasattr(self, "pid"):
+        if hasattr(self, "pid") and self._outer.poll() is None:
             send(self.pid, signal.SIGKILL)
         self._outer.wait(timeout=20)

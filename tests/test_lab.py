@@ -124,6 +124,14 @@ def test_a_command_that_takes_too_long_ends_with_all_that_it_started(lab: Lab) -
     assert eventually(lambda: not lab.hosts[2].processes("sleep"))
 
 
+def test_what_ray_writes_lies_in_its_hosts_memory_alone(lab: Lab) -> None:
+    """So it needs nobody who sweeps up."""
+    folders = [Path(f"/proc/{host.pid}/root") for host in lab.hosts]
+    assert all((folder / "run/ray/session_latest").is_symlink() for folder in folders)
+    for path in ("run", "dev/shm"):
+        assert len({os.stat(folder / path).st_dev for folder in (*folders, Path("/"))}) == 1 + len(folders)
+
+
 def test_a_variable_is_added_and_taken_away_for_one_command(lab: Lab) -> None:
     told = lab.head.run(
         ["sh", "-c", "echo ${RAXL_HOST_RECORDING-none} $MORE"], {"RAXL_HOST_RECORDING": None, "MORE": "x"}
@@ -196,7 +204,7 @@ def _link(path: str) -> str:
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
 def test_nothing_is_left_behind_however_it_ends(ending: signal.Signals) -> None:
-    """Of the shared cluster, with all that Ray starts, its fixture holds the same."""
+    """That the processes of the shared cluster are gone with it is held by its fixture."""
     if (reason := namespaces.missing()) is not None:
         pytest.skip(reason)
     before = namespaces.traces()
