@@ -6,7 +6,7 @@ import os
 import sys
 from typing import Sequence
 
-LIVE = ("discover", "topo", "place")
+LIVE = ("discover", "topo", "labels", "place")
 """Commands that read this machine unless `--from` names something else."""
 
 

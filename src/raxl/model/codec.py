@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, TypeVar
 
 from raxl.model.inventory import Inventory
+from raxl.model.label import LabelsDocument
 from raxl.model.path import PathDocument
 from raxl.model.place import PlaceDocument
 from raxl.model.plugin import PluginsDocument
@@ -13,8 +14,10 @@ INVENTORY = "raxl.inventory/v1"
 PATH = "raxl.path/v1"
 PLACE = "raxl.place/v1"
 PLUGINS = "raxl.plugins/v1"
+LABELS = "raxl.labels/v1"
 KINDS: dict[str, type] = {
     "inventory": Inventory,
+    "labels": LabelsDocument,
     "path": PathDocument,
     "place": PlaceDocument,
     "plugins": PluginsDocument,
