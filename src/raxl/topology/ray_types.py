@@ -9,13 +9,12 @@ from raxl.model.identity import model_name
 
 
 def model(device: Accelerator) -> str | None:
-    """Its model, without the vendor's name. Tenstorrent's `n300 L` and `n300 R` are the two chips of one model."""
-    name = model_name(device.vendor, device.model)
-    return re.sub(" [LR]$", "", name) if name and device.vendor == "tenstorrent" else name
+    """Its model, without the vendor's name."""
+    return model_name(device.vendor, _whole(device))
 
 
 def spelling(device: Accelerator) -> str | None:
-    """Ray's spelling of `ray.io/accelerator-type`; where Ray has none for the family, the model's name.
+    """Ray's spelling of `ray.io/accelerator-type`; where Ray has none for the device, the model with its vendor's name.
 
     Gaudi: `Intel-` and the name that Habana's runtime gives (`ray._private.accelerators.hpu`); MetaX: the management
     library's `MXC500` (`metax_gpu`), of which mx-smi prints `MetaX C500`. None: the model is not known.
@@ -25,4 +24,11 @@ def spelling(device: Accelerator) -> str | None:
     if device.vendor == "gaudi":
         return f"Intel-{device.architecture.upper()}" if device.architecture else None
     found = re.fullmatch(r"(?:MetaX )?(?:MX)?(C[0-9]{3})", device.model or "") if device.vendor == "metax" else None
-    return f"MX{found[1]}" if found else model(device)
+    return f"MX{found[1]}" if found else _whole(device)
+
+
+def _whole(device: Accelerator) -> str | None:
+    """Tenstorrent's `n300 L` and `n300 R` are the two chips of one model."""
+    if device.vendor != "tenstorrent" or device.model is None:
+        return device.model
+    return re.sub(" [LR]$", "", device.model)
