@@ -39,7 +39,7 @@ from raxl.model.link import Link
 from raxl.model.nic import Nic
 from raxl.model.node import LookedFor, Node, Software
 from raxl.model.placement import Placement
-from raxl.model.problem import FAILED, NOT_SUPPORTED, REASONS, TIMED_OUT, Problem
+from raxl.model.problem import FAILED, NOT_ASKED, NOT_SUPPORTED, REASONS, TIMED_OUT, Problem
 from raxl.render import label_files, label_kubernetes, text_label_check, text_labels
 from raxl.render.text import to_text
 from raxl.topology import label_values, labels, shape, working
@@ -495,6 +495,19 @@ SHAPE_OF_HGX = "661485aacd61b99d"
 )
 def test_what_is_built_otherwise_has_another_shape(other: Node) -> None:
     assert shape_of(other) not in (None, shape_of(hgx()))
+
+
+def test_where_nobody_asked_for_nvlink_the_pcie_path_is_not_told_as_the_link() -> None:
+    unasked = hgx(problems=(Problem("links.scale_up", NOT_ASKED, "nobody was asked whether NVLink joins them"),))
+    pcie = replace(unasked, links=tuple(replace(one, link_class="SYS", kind="pcie") for one in unasked.links))
+    for key in ("raxl/scale-up", "raxl/link-class", "raxl/shape"):
+        assert why(pcie, key) == (NOT_ASKED, "nobody was asked whether NVLink joins them")
+
+
+def test_a_node_whose_bus_was_not_read_has_no_shape() -> None:
+    assert shape_of(hgx(looked_for=LookedFor())) is None
+    denied = Problem("pci_tree", FAILED, "Permission denied")
+    assert why(hgx(problems=(denied,)), "raxl/shape") == (FAILED, "Permission denied")
 
 
 def test_what_a_shape_does_not_hang_on() -> None:

@@ -106,26 +106,31 @@ def accelerator_type(node: Node, fleet: Fleet) -> Told:
     if len(names) > 1:
         words = ", ".join(sorted(name or "?" for name in names))
         return Unlabelled(ACCELERATOR_TYPE, NOT_APPLICABLE, f"the node is mixed: {words}")
-    name = names.pop()
-    first = fleet.working[0]
+    name, first = names.pop(), fleet.working[0]
     if name is None:
-        subjects = (f"{first.id}.ray.type", "accelerators.ray.type", f"{first.id}.model", "accelerators.model")
-        return why(node, *subjects, otherwise="no model is known").unlabelled(ACCELERATOR_TYPE)
-    evidence = seen_by(fleet.working)
-    counted = {device.ray.would_register for device in fleet.working}
-    if first.ray.type is None:
-        return label(ACCELERATOR_TYPE, name, "Ray’s own detection gives no type here", evidence)
-    if counted == {False}:
-        return label(
-            ACCELERATOR_TYPE, name, "Ray’s own detection counts none of them here, hence gives no type", evidence
-        )
-    if True not in counted:
-        counting = (f"{first.id}.ray.would_register", "accelerators.ray.would_register")
-        told = why(node, *counting, otherwise="what Ray would register is not known")
-        return Unlabelled(
-            ACCELERATOR_TYPE, told.reason, f"whether Ray gives {name} itself: {told.message}", told.evidence
-        )
-    return Unlabelled(ACCELERATOR_TYPE, NOT_APPLICABLE, f"Ray gives it itself: {name}", ray_gives=name)
+        subjects = [f"{owner}.{field}" for field in ("ray.type", "model") for owner in (first.id, "accelerators")]
+        return why(node, *subjects, otherwise="what Ray calls it is not known").unlabelled(ACCELERATOR_TYPE)
+    gap = _ray_gives_none(fleet.working)
+    if gap:
+        return label(ACCELERATOR_TYPE, name, gap, seen_by(fleet.working))
+    if any(device.ray.would_register for device in fleet.working):
+        return Unlabelled(ACCELERATOR_TYPE, NOT_APPLICABLE, f"Ray gives it itself: {name}", ray_gives=name)
+    counting = (f"{first.id}.ray.would_register", "accelerators.ray.would_register")
+    told = why(node, *counting, otherwise="what Ray would register is not known")
+    words = f"whether Ray gives {name} itself: {told.message}"
+    return Unlabelled(ACCELERATOR_TYPE, told.reason, words, told.evidence)
+
+
+def _ray_gives_none(devices: Sequence[Accelerator]) -> str:
+    """Why a Ray that is started without flags gives these devices no type; empty where it may give one."""
+    first = devices[0]
+    if first.ray.resource is None:
+        return "Ray knows no such family"
+    if first.vendor == "gaudi" or ray_types.is_nameless(first):
+        return "Ray’s own detection gives no type here"
+    if all(device.ray.would_register is False for device in devices):
+        return "Ray’s own detection counts none here, hence gives no type"
+    return ""
 
 
 def driver(node: Node, fleet: Fleet) -> Told:

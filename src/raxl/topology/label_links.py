@@ -10,7 +10,7 @@ from raxl.model.nic import Nic
 from raxl.model.node import Node
 from raxl.model.problem import NOT_APPLICABLE, NOT_ASKED, NOT_PRESENT, NOT_SUPPORTED
 from raxl.topology.label_devices import Told, label
-from raxl.topology.reasons import Why, unread, why
+from raxl.topology.reasons import UNASKED_FABRIC, Why, unread, why
 from raxl.topology.working import Fleet, absent
 
 SCALE_UP, LINK_CLASS, NIC_CLASS = "raxl/scale-up", "raxl/link-class", "raxl/nic-class"
@@ -25,6 +25,9 @@ def between(node: Node, fleet: Fleet) -> Iterator[Told]:
     pairs = [link for link in node.links if link.a in ids and link.b in ids]
     evidence = tuple(dict.fromkeys(source for link in pairs for source in link.evidence))
     yield _scale_up(node, fleet, pairs, evidence)
+    if len(ids) < 2 and fleet.why_open is not None:
+        yield fleet.why_open.unlabelled(LINK_CLASS)
+        return
     if len(ids) < 2:
         alone = Why(NOT_APPLICABLE, "a single accelerator works here")
         yield (alone if ids else absent(node, fleet)).unlabelled(LINK_CLASS)
@@ -45,12 +48,14 @@ def _scale_up(node: Node, fleet: Fleet, pairs: Sequence[Link], evidence: Sequenc
         return label(
             SCALE_UP, _NAMES.get(str(fabrics[0]), str(fabrics[0])), f"{joined} of {len(pairs)} pairs", evidence
         )
-    if None in kinds or any(problem.subject == "links.scale_up" for problem in node.problems):
-        return why(node, "links.scale_up", "links", otherwise=_UNKNOWN_PAIR).unlabelled(SCALE_UP)
+    if None in kinds or any(problem.subject == UNASKED_FABRIC for problem in node.problems):
+        return why(node, UNASKED_FABRIC, "links", otherwise=_UNKNOWN_PAIR).unlabelled(SCALE_UP)
     beyond = any(device.fabric and device.fabric.domain for device in fleet.present)
     if not pairs and beyond:
         words = "its fabric reaches beyond the node, and no pair here tells which it is"
         return Unlabelled(SCALE_UP, NOT_ASKED, words)
+    if not pairs and fleet.why_open is not None:
+        return fleet.why_open.unlabelled(SCALE_UP)
     missing = absent(node, fleet)
     if not fleet.present and (fleet.out or missing.reason != NOT_PRESENT):
         return missing.unlabelled(SCALE_UP)
@@ -59,6 +64,8 @@ def _scale_up(node: Node, fleet: Fleet, pairs: Sequence[Link], evidence: Sequenc
 
 
 def _link_class(node: Node, pairs: Sequence[Link], evidence: Sequence[str]) -> Told:
+    if any(problem.subject == UNASKED_FABRIC for problem in node.problems):
+        return why(node, UNASKED_FABRIC, otherwise=_UNKNOWN_PAIR).unlabelled(LINK_CLASS)
     known = [link for link in pairs if link.link_class is not None]
     farthest = max(known, key=_narrowness, default=None)
     if farthest is None or (len(known) < len(pairs) and farthest.link_class != _FARTHEST):

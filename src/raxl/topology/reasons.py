@@ -8,6 +8,9 @@ from raxl.model.label import Unlabelled
 from raxl.model.node import Node
 from raxl.model.problem import NOT_ASKED, REASONS, UNREAD, Problem
 
+UNASKED_FABRIC = "links.scale_up"
+"""The subject of the problem that nobody asked whether a fabric joins pairs, whose PCIe paths are given instead."""
+
 
 class Why(NamedTuple):
     """A reason of the model's, its words, and what was asked."""

@@ -1,10 +1,11 @@
 """The shape of a node: equal for nodes that are built alike, whatever their devices are called.
 
-What enters: of each working accelerator its vendor, its PCI device id (its model where there is none) and the profiles
-it is cut into; of each NIC its PCI vendor and device id (its kind where there is none); of each pair its link class.
+What enters: of each working accelerator its vendor, its PCI device id and the profiles it is cut into; of each NIC its
+PCI vendor and device id (its kind where it is not on PCI); of each pair its link class.
 What does not: names, UUIDs, serials, PCI addresses, numbers, the order of anything, memory (it varies with ECC and
 driver), speeds and states of network links (a cable changes them), processors, versions. Where a hypervisor made the
-PCI tree up, its classes do not enter either.
+PCI tree up, its classes do not enter either. A node whose PCI tree was not read has no shape: what was read of it might
+lack devices.
 
 Devices are told apart by what they are and how they are joined to all others, as far as refining colours does it:
 https://en.wikipedia.org/wiki/Colour_refinement_algorithm
@@ -19,7 +20,7 @@ from raxl.model.accelerator import Accelerator
 from raxl.model.nic import Nic
 from raxl.model.node import Node
 from raxl.model.problem import NOT_ASKED
-from raxl.topology.reasons import Why, why
+from raxl.topology.reasons import UNASKED_FABRIC, Why, unread, why
 from raxl.topology.working import Fleet, absent
 
 _SCHEME = "raxl shape 1"
@@ -33,6 +34,9 @@ def shape(node: Node, fleet: Fleet) -> str | Why:
         return fleet.why_open
     if not fleet.working:
         return absent(node, fleet)
+    unlisted = unread(node, "pci_tree", "accelerators")
+    if unlisted is not None or node.looked_for.pci_functions is None:
+        return unlisted or why(node, "pci_tree", otherwise="the PCI tree is not in what was given")
     devices: tuple[Accelerator | Nic, ...] = (*fleet.working, *node.nics)
     colours: dict[str, str] = {}
     for device in devices:
@@ -48,11 +52,11 @@ def shape(node: Node, fleet: Fleet) -> str | Why:
 
 def _subjects(device: Accelerator | Nic) -> tuple[str, ...]:
     family = "accelerators" if isinstance(device, Accelerator) else "nics"
-    return tuple(f"{owner}.{field}" for field in ("model", "kind", "pci") for owner in (device.id, family))
+    return tuple(f"{owner}.{field}" for field in ("pci.device_id", "pci", "kind") for owner in (device.id, family))
 
 
 def _accelerator(device: Accelerator) -> str | None:
-    known = (device.pci.device_id if device.pci else None) or device.model
+    known = device.pci.device_id if device.pci else None
     profiles = [partition.profile for partition in device.partitions]
     if known is None or None in profiles:
         return None
@@ -69,6 +73,8 @@ def _edges(node: Node, ids: Mapping[str, str]) -> dict[str, list[tuple[str, str]
     """By device, the link class to each other one."""
     found: dict[str, list[tuple[str, str]]] = {id: [] for id in ids}
     nics = {nic.id for nic in node.nics}
+    if any(problem.subject == UNASKED_FABRIC for problem in node.problems):
+        return why(node, UNASKED_FABRIC, otherwise="")
     for link in node.links:
         if link.a not in ids or link.b not in ids:
             continue

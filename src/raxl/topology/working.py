@@ -55,7 +55,7 @@ def absent(node: Node, found: Fleet) -> Why:
     refused = unread(node, "node", "pci_tree", "accelerators")
     if refused is not None:
         return refused
-    if node.looked_for.pci_functions is None:
+    if node.looked_for.pci_functions is None or any(one.subject == "pci_tree" for one in node.problems):
         return why(node, "pci_tree", otherwise="nobody looked for accelerators")
     return Why(NOT_PRESENT, "the node has no accelerator")
 
