@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from raxl.model.label import LabelsDocument, NodeLabels
 from raxl.render.label_files import comment, pairs
+from raxl.render.text_labels import named
 
 HEAD = "headgroup"
 """What KubeRay calls the head's group."""
@@ -55,7 +56,7 @@ def _labels(nodes: Sequence[NodeLabels], indent: str) -> list[str]:
     for node in nodes[1:]:
         own = {one.key: one.value for one in node.labels}
         shared = {key: value for key, value in shared.items() if own.get(key) == value}
-    lines = [indent + comment(f"nodes: {', '.join(node.node for node in nodes)}")]
+    lines = [indent + comment(f"nodes: {named(nodes)}")]
     apart = [key for key in every if key not in shared]
     if apart:
         lines.append(indent + comment(f"not shared by all of them, hence no label of the group: {', '.join(apart)}"))

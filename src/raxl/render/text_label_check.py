@@ -46,7 +46,9 @@ def _unchecked(page: Page, document: LabelsDocument) -> list[Line]:
         line
         for told, nodes in keys.items()
         for line in page.fold(
-            f"not checked on {named(nodes)}: {', '.join(told)} (raxl does not know them)", hang=3, lead=("?  ", "dim")
+            f"not checked on {named(nodes)}: {', '.join(told)} (what they should be is not known)",
+            hang=3,
+            lead=("?  ", "dim"),
         )
     ]
 
@@ -66,9 +68,10 @@ def _sentence(document: LabelsDocument) -> str:
     told = f"{'; '.join(words)}."
     if not wrong:
         return told
-    names = listed([clean(node.node) for node in wrong])
-    step = f"Drain {names}, type the line there with the other flags it was started with"
-    return f"{told} {FIXED} {step}; what runs there ends."
+    groups = listed(sorted({clean(node.group) for node in wrong if node.group}))
+    made = f" Pods of {groups} get theirs from the group (raxl labels --format kuberay)." if groups else ""
+    step = f"Drain {named(wrong)}, type the line there with the other flags it was started with"
+    return f"{told}{made} {FIXED} {step}; what runs there ends."
 
 
 def _all(count: int) -> str:

@@ -17,6 +17,7 @@ _COLUMNS = (
     Column("READ FROM", rank=2, least=16),
     Column("THAT IS", rank=1, least=14),
 )
+_MOST_NAMES = 8
 ARGUMENTS = "raxl labels --format ray-args"
 
 
@@ -39,8 +40,10 @@ def alike(nodes: Sequence[NodeLabels]) -> list[list[NodeLabels]]:
 
 
 def named(nodes: Sequence[NodeLabels]) -> str:
-    """`gpu-01, gpu-02 and gpu-03`."""
-    return listed([clean(node.node) for node in nodes])
+    """`gpu-01, gpu-02 and gpu-03`; of many, the first and how many more."""
+    names = [clean(node.node) for node in nodes]
+    more = len(names) - _MOST_NAMES
+    return listed([*names[:_MOST_NAMES], f"{more} more"] if more > 1 else names)
 
 
 def _node(page: Page, nodes: Sequence[NodeLabels], is_named: bool) -> list[list[Line]]:

@@ -68,6 +68,9 @@ def _alike(node: Node, fleet: Fleet) -> Iterator[Told]:
     degraded = sum(device.state == "degraded" for device in devices)
     note = f"those that work, {degraded} of them degraded" if degraded else "those that work"
     missing = f", without {len(fleet.out)}" if fleet.out else ""
+    counted = sum(device.ray.would_register is True for device in devices)
+    if 0 < counted < len(devices):
+        missing += f"; Ray would register {counted} of them"
     yield label("raxl/accelerators", str(len(devices)), note + missing, evidence)
     yield _memory(node, devices, evidence)
 
