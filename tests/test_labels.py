@@ -265,7 +265,7 @@ def test_a_gpu_without_a_near_nic_decides_the_class() -> None:
 
 def test_a_tree_that_a_hypervisor_made_up_tells_no_distance() -> None:
     node = hgx(path_trust="virtual")
-    words = "a hypervisor made the PCI tree up: PIX is its, not the machine’s"
+    words = "a hypervisor made the PCI tree up: PIX is its, not the machine's"
     assert why(node, "raxl/nic-class") == ("not-supported", words)
     assert values(node)["raxl/link-class"] == "NV18"
     pcie = replace(node, links=tuple(replace(one, link_class="PHB", kind="pcie") for one in node.links))

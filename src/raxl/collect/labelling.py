@@ -21,7 +21,7 @@ def document(inventory: Inventory, check: bool = False) -> LabelsDocument:
     nodes = label_values.parted([labels.of_node(node, cluster) for node in inventory.nodes])
     if check:
         if cluster is None or not cluster.nodes:
-            why = "what was read tells no labels that Ray’s nodes carry"
+            why = "what was read tells no labels that Ray's nodes carry"
             raise CannotStart("there is no cluster to check against", why, "Check a running cluster, or its recording")
         silent = [
             node.ray_node_id or ""

@@ -33,7 +33,7 @@ def kuberay(document: LabelsDocument) -> str:
             groups.setdefault((node.group, None if node.group else _value(node, _SHAPE)), []).append(node)
     lines = [
         comment("For the manifest of the RayCluster: KubeRay 1.5 or newer, the labels field of the group itself."),
-        comment("rayStartParams.labels is refused. Pods keep their labels: delete a group’s pods after the change."),
+        comment("rayStartParams.labels is refused. Pods keep their labels: delete a group's pods after the change."),
         comment("kubectl patch --type=merge would replace the whole list of groups: put the labels into the manifest."),
         "spec:",
     ]

@@ -130,9 +130,9 @@ def _ray_gives_none(devices: Sequence[Accelerator]) -> str:
     if first.ray.resource is None:
         return "Ray knows no such family"
     if first.vendor == "gaudi" or ray_types.is_nameless(first):
-        return "Ray’s own detection gives no type here"
+        return "Ray's own detection gives no type here"
     if all(device.ray.would_register is False for device in devices):
-        return "Ray’s own detection counts none here, hence gives no type"
+        return "Ray's own detection counts none here, hence gives no type"
     return ""
 
 

@@ -85,7 +85,7 @@ def _narrowness(link: Link) -> tuple[int, float, int, str]:
 
 
 def _untrusted(link: Link) -> Why:
-    words = f"a hypervisor made the PCI tree up: {link.link_class} is its, not the machine’s"
+    words = f"a hypervisor made the PCI tree up: {link.link_class} is its, not the machine's"
     return Why(NOT_SUPPORTED, words, link.evidence)
 
 
