@@ -50,6 +50,8 @@ def command(
     output: source.Output = None,
     from_: source.From = None,
     as_node: source.AsNode = None,
+    cluster: source.Cluster = False,
+    address: source.Address = None,
     record: source.Record = None,
     timeout: source.Timeout = 20.0,
     plugins: source.Plugins = None,
@@ -57,7 +59,7 @@ def command(
     """Print the Ray node labels that describe the hardware; what is not known has none."""
     from raxl.cli.streams import Streams
 
-    chosen = source.Source(tuple(from_ or ()), as_node, record, timeout, tuple(plugins or ()))
+    chosen = source.Source(tuple(from_ or ()), as_node, record, timeout, tuple(plugins or ()), cluster, address)
     raise typer.Exit(run(Options(chosen, format_, check, output), Streams()))
 
 
