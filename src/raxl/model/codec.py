@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, TypeVar
 
+from raxl.model.difference import DifferencesDocument
 from raxl.model.inventory import Inventory
 from raxl.model.label import LabelsDocument
 from raxl.model.path import PathDocument
@@ -15,7 +16,9 @@ PATH = "raxl.path/v1"
 PLACE = "raxl.place/v1"
 PLUGINS = "raxl.plugins/v1"
 LABELS = "raxl.labels/v1"
+DIFF = "raxl.diff/v1"
 KINDS: dict[str, type] = {
+    "diff": DifferencesDocument,
     "inventory": Inventory,
     "labels": LabelsDocument,
     "path": PathDocument,
