@@ -15,6 +15,7 @@ from raxl.render.quantity import name_ranges
 WHOLE = ("accelerators", "nics", "switches", "nodes", "ray.node")
 """Fields of a difference that is about a thing as a whole."""
 _MOST_ADDRESSES = 2
+_MOST_ONE_BY_ONE = 4
 _WAS, _IS = 0, 1
 
 
@@ -46,12 +47,17 @@ class Subjects:
             return _pairs([(names[str(subject.id)], names[str(subject.peer)]) for subject in first])
         return name_ranges(names.values())
 
-    def renumbered(self, one: Difference) -> tuple[str, str]:
-        """What the devices were called, and what they are called now."""
+    def before(self, one: Difference) -> str:
+        """What the devices were called: `GPU 4–7`; one by one where the order is another."""
         node = one.subjects[0].node
         first = [subject for subject in one.subjects if subject.node == node]
-        was = name_ranges(self._name(node, str(subject.was), _WAS) for subject in first)
-        return was, name_ranges(self._name(node, str(subject.id), _IS) for subject in first)
+        was = [self._name(node, str(subject.was), _WAS) for subject in first]
+        now = [self._name(node, str(subject.id), _IS) for subject in first]
+        order = sorted(range(len(first)), key=lambda place: (len(now[place]), now[place]))
+        told = [was[place] for place in order]
+        if told == sorted(told, key=lambda name: (len(name), name)):
+            return name_ranges(told)
+        return ", ".join(told) if len(told) <= _MOST_ONE_BY_ONE else f"{name_ranges(told)} in another order"
 
     def _every(self, node: str, ids: set[str], side: int) -> str | None:
         """`every GPU`, where these are all that the node has, and have no numbers to tell them by."""

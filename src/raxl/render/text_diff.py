@@ -21,6 +21,7 @@ _MARKS: dict[str, tuple[str, Style]] = {FAULT: ("!", "fail"), CHANGE: ("~", "war
 _DIM: Style = "dim"
 _UNKNOWN = (kinds.UNKNOWN, kinds.KNOWN)
 _MOST_WORDS = 8
+_MOST_EACH = 2
 
 
 def diff(
@@ -92,26 +93,25 @@ def _state(one: Difference, subjects: Subjects) -> str:
 
 def _replaced(one: Difference, subjects: Subjects) -> str:
     word = field_word(one.fields[0])
-    if len(one.subjects) == 1:
-        return f"replaced, {word} {values(one.fields[0], one.subjects[0].before, one.subjects[0].after)}"
-    return f"replaced, other {word}s"
+    return f"replaced, {word} {_each(one)}" if len(one.subjects) == 1 else f"replaced, other {word}s"
 
 
 def _moved(one: Difference, subjects: Subjects) -> str:
     ends = {(subject.before, subject.after) for subject in one.subjects}
-    before, after = next(iter(ends))
     if one.fields == ("nodes",):
-        return f"moved from {clean(str(before))}" if len(ends) == 1 else "moved from other nodes"
-    if len(ends) == 1:
-        return f"moved, {values('pci.address', before, after)}"
-    return "moved, other PCI addresses"
+        return f"moved from {clean(str(one.subjects[0].before))}" if len(ends) == 1 else "moved from other nodes"
+    return f"moved, {_each(one)}" if len(ends) <= _MOST_EACH else "moved, other PCI addresses"
+
+
+def _each(one: Difference) -> str:
+    """What each of a few subjects had and has."""
+    return ", ".join(dict.fromkeys(values(one.fields[0], each.before, each.after) for each in one.subjects))
 
 
 def _renumbered(one: Difference, subjects: Subjects) -> str:
     if one.fields == ("name",):
         return ", ".join(f"{clean(str(each.was))} is called {clean(each.node)} now" for each in one.subjects)
-    was, now = subjects.renumbered(one)
-    return f"called {was} before" if was != now else "called by another id before"
+    return f"called {subjects.before(one)} before"
 
 
 def _unknown(one: Difference, subjects: Subjects) -> str:

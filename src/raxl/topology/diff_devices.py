@@ -48,8 +48,10 @@ def nic(pair: Pair, before: Nic, after: Nic) -> None:
         pair.note(kinds.RENUMBERED, CHANGE, ("id",), subject)
     _moved(pair, thing, before, after)
     thing.state("state", before.state, after.state)
-    fields = ("kind", "role", "model", "numa_node")
+    fields = ("kind", "model", "numa_node")
     thing.values(_of(before, fields), _of(after, fields))
+    if before.state == after.state or None not in (before.role, after.role):  # a link that is down tells no role
+        thing.value("role", before.role, after.role)
     if pair.names:
         thing.value("netdev", before.netdev, after.netdev)
     thing.amount("speed_bits_per_second", before.speed_bits_per_second, after.speed_bits_per_second)

@@ -77,6 +77,8 @@ class View:
         if after.state == DEAD:
             self._told(kinds.DEAD, FAULT, "ray.state", name, before.state, after.state, after.reason)
             return
+        if before.state == DEAD:
+            self.told.add(name)
         kind, severity = (kinds.BETTER, CHANGE) if after.state == ALIVE else (kinds.WORSE, FAULT)
         self._note(kind, severity, "ray.state", name, before.state, after.state, why=after.reason)
 
