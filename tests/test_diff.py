@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -525,6 +526,23 @@ def test_a_node_that_was_not_read_is_not_known() -> None:
     after = replace(before, nodes=tuple(unread if node.name == "gpu-2" else node for node in before.nodes))
     assert told(before, after) == ["!  gpu-2: the node not known now: timed out (no answer within 20 s)"]
     assert told(after, before) == ["?  gpu-2: the node known now, before: timed out (no answer within 20 s)"]
+
+
+def test_the_readme_shows_what_the_code_prints() -> None:
+    """The lines of the README, by the changes that they tell."""
+    readme = (Path(__file__).parents[1] / "README.md").read_text()
+    shown = re.search(r"^\$ raxl diff [^\n]*\n(.*?)^```", readme, re.MULTILINE | re.DOTALL)
+    assert shown is not None
+    after = varied(
+        HGX,
+        ("/sys/bus/pci/devices/0000:5d:00.0/current_link_width", "16", "8"),
+        (f"{NIC_3}/rate", "400 Gb/sec (4X NDR)", "200 Gb/sec (4X HDR)"),
+        (SMI, "96.00.A5.00.01", "96.00.D9.00.02"),
+        *module("575.57.08"),
+    )
+    after = replace(after, created="2026-02-03T03:12:44Z")
+    found = differences.document(("hgx-h100.tar.gz", "now"), held(HGX), after, by_shape=False, everything=False)
+    assert shown[1] == to_text(text_diff.diff(found, held(HGX), after, 100))
 
 
 # --- the command ----------------------------------------------------------------------------------------------------
