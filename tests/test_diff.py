@@ -510,6 +510,17 @@ def test_rays_resources_labels_and_versions() -> None:
     ]
 
 
+def test_two_nodes_of_a_cluster_are_alike_but_for_their_names() -> None:
+    whole = cluster(NAMES)
+    one, other = (differences.picked(whole, name) for name in NAMES[1:3])
+    assert told(one, other, by_shape=True) == []
+    everything = told(one, other, by_shape=True, everything=True)
+    assert "~  gpu-2 is called gpu-3 now" in everything
+    assert "~  address in Ray 10.0.0.1 → 10.0.0.2" in everything
+    less = differences.picked(with_ray(whole, "gpu-3", resources={"GPU": 7.0, "CPU": 224.0}), "gpu-3")
+    assert told(one, less, by_shape=True) == ["!  Ray’s GPU 8 → 7"]
+
+
 def test_a_device_that_went_to_another_node_moved() -> None:
     before = cluster(NAMES)
     gone = replace(before.nodes[0], accelerators=before.nodes[0].accelerators[:7], links=())

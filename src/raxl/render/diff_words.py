@@ -63,6 +63,12 @@ _WORDS = {
     "attributes.xgmi_links_up": "XGMI links that are up",
     "attributes.xgmi_links_down": "XGMI links that are down",
 }
+_ALONE = {
+    "os.kernel": "kernel",
+    "ray.would_register": "whether Ray would register it",
+    "cluster.ray_version": "Ray’s version",
+}
+"""What values are called that stand without one."""
 _PREFIXES = {
     "ray.resources.": "Ray’s {}",
     "ray.labels.": "Ray’s label {}",
@@ -85,6 +91,11 @@ def field_word(field: str) -> str:
         word = "CPUs" if name == "cpus" else field_word(name)
         return f"{'NUMA node' if group == 'numa_nodes' else 'port'} {clean(number)} {word}"
     return clean(field.rpartition(".")[2]).replace("_", " ")
+
+
+def unknown_word(field: str) -> str:
+    """What a value is called that is not known: `whether Ray would register it`."""
+    return _ALONE.get(field) or field_word(field)
 
 
 def values(field: str, before: Value, after: Value) -> str:

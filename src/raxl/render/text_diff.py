@@ -9,7 +9,7 @@ from raxl.model.difference import CHANGE, FAULT, NEW, Difference, DifferencesDoc
 from raxl.model.inventory import Inventory
 from raxl.model.printable import clean
 from raxl.render.diff_subjects import Subjects
-from raxl.render.diff_words import field_word, values
+from raxl.render.diff_words import field_word, unknown_word, values
 from raxl.render.naming import counted
 from raxl.render.quantity import listed
 from raxl.render.text import Line, Page, Style, parted
@@ -116,7 +116,7 @@ def _renumbered(one: Difference, subjects: Subjects) -> str:
 
 def _unknown(one: Difference, subjects: Subjects) -> str:
     why = f"{(one.reason or 'not-asked').replace('-', ' ')} ({clean(one.why or '').rstrip('.')})"
-    words = list(dict.fromkeys(map(field_word, one.fields)))
+    words = list(dict.fromkeys(map(unknown_word, one.fields)))
     if len(words) > _MOST_WORDS:
         words = [*words[: _MOST_WORDS - 1], f"{len(words) - _MOST_WORDS + 1} more"]
     if one.kind == kinds.UNKNOWN:

@@ -42,7 +42,7 @@ def compared(before: Inventory, after: Inventory, *, by_shape: bool = False, eve
         by_shape = by_shape or not matching.is_one_machine(*nodes.pairs[0])
     else:
         by_shape = False
-    view = View(everything, everything or not by_shape)
+    view = View(everything, by_shape)
     view.compare(before.cluster, after.cluster, before.nodes, after.nodes)
     changes = [*view.changes, *_whole(nodes, view.told)]
     found = _matched([Pair(one, other, by_shape, everything) for one, other in nodes.pairs])

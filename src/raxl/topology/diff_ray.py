@@ -18,10 +18,11 @@ _HOSTS = ("CPU", "memory", "object_store_memory")
 
 
 class View:
-    """Ray's view before and after. `names`: whether what names one node among many is compared."""
+    """Ray's view before and after. As to shape what names one node among many is not compared, but for everything."""
 
-    def __init__(self, everything: bool, names: bool) -> None:
-        self._everything, self._names = everything, names
+    def __init__(self, everything: bool, by_shape: bool) -> None:
+        self._everything, self._by_shape = everything, by_shape
+        self._names = everything or not by_shape
         self.changes: list[Change] = []
         self.told: set[str] = set()
         """The names of nodes of which it is said that they died, left or joined."""
@@ -43,7 +44,7 @@ class View:
         self._nodes(before.nodes, after.nodes, _names(before, old) | _names(after, new))
 
     def _nodes(self, before: Sequence[RayNode], after: Sequence[RayNode], names: Mapping[str, str]) -> None:
-        if len(before) == len(after) == 1 and not self._names:
+        if len(before) == len(after) == 1 and self._by_shape:
             self._node(before[0], after[0], names[after[0].node_id])
             return
         found = matching.matched(_latest(before, names), _latest(after, names), _keys(names))
