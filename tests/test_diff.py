@@ -510,6 +510,13 @@ def test_rays_resources_labels_and_versions() -> None:
     ]
 
 
+def test_what_ray_says_acts_on_no_terminal() -> None:
+    before = cluster(NAMES)
+    after = with_ray(before, "gpu-2", labels={"a\x1b[31m": "\x1b]0;title\x07red\u202e"})
+    assert told(before, after) == ["~  gpu-2: Ray’s label a none → red"]
+    assert document(before, after).differences[0].after == "red"
+
+
 def test_two_nodes_of_a_cluster_are_alike_but_for_their_names() -> None:
     whole = cluster(NAMES)
     one, other = (differences.picked(whole, name) for name in NAMES[1:3])

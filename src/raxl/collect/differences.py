@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from raxl import __version__
 from raxl.errors import UsageError
 from raxl.model import difference as kinds
+from raxl.model import printable
 from raxl.model.codec import DIFF
 from raxl.model.difference import DifferencesDocument, Side, Summary
 from raxl.model.inventory import Inventory
@@ -47,7 +48,7 @@ def document(
         Side(operand, inventory.created, tuple(node.name for node in inventory.nodes))
         for operand, inventory in zip(operands, (before, after), strict=True)
     ]
-    return DifferencesDocument(
+    told = DifferencesDocument(
         schema=DIFF,
         raxl_version=__version__,
         created=max(before.created, after.created),
@@ -58,6 +59,7 @@ def document(
         summary=Summary(counts[kinds.FAULT], counts[kinds.CHANGE], counts[kinds.NEW]),
         differences=found.differences,
     )
+    return printable.record(told)  # type: ignore[no-any-return]
 
 
 def _names(nodes: Sequence[Node]) -> str:

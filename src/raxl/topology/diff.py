@@ -12,7 +12,7 @@ from raxl.model.difference import CHANGE, FAULT, KINDS, NEW, SEVERITIES, Differe
 from raxl.model.inventory import Inventory
 from raxl.model.nic import Nic
 from raxl.model.node import Node
-from raxl.topology import diff_devices, diff_nodes, matching
+from raxl.topology import diff_devices, diff_links, diff_nodes, matching
 from raxl.topology.diff_ray import View
 from raxl.topology.differing import Change, Pair
 
@@ -126,7 +126,7 @@ def _node(devices: _Devices, told: set[str]) -> None:
         diff_devices.nic(pair, one_nic, other_nic)
     same = {one.id: other.id for one, other in devices.accelerators.pairs}
     same |= {one.id: other.id for one, other in devices.nics.pairs}
-    diff_devices.links(pair, same)
+    diff_links.links(pair, same)
 
 
 def _grouped(changes: Iterable[Change]) -> tuple[Difference, ...]:

@@ -4,102 +4,41 @@ from __future__ import annotations
 
 import re
 
-_WORD = re.compile(r"[^a-z0-9]+")
-_VOLATILE = frozenset(
-    [
-        "bad",
-        "clock",
-        "clocks",
-        "corrected",
-        "correctable",
-        "counter",
-        "deferred",
-        "energy",
-        "error",
-        "errors",
-        "evicted",
-        "fan",
-        "free",
-        "load",
-        "pages",
-        "power",
-        "processes",
-        "process",
-        "replay",
-        "replays",
-        "retired",
-        "remapped",
-        "temp",
-        "temperature",
-        "throttle",
-        "throttled",
-        "uncorrectable",
-        "uncorrected",
-        "unreservable",
-        "uptime",
-        "usage",
-        "used",
-        "util",
-        "utilisation",
-        "utilization",
-        "voltage",
-        "watts",
-    ]
+_VOLATILE = re.compile(
+    r"bad|clocks?|(un)?correct(ed|able)|counter|deferred|energy|errors?|evicted|fan|free|load|pages|power|process(es)?|"
+    r"replays?|retired|remapped|temp(erature)?|throttled?|unreservable|uptime|usage|used|utili[sz]ation|util|voltage|watts"
 )
-_SETTINGS = frozenset(["mode", "limit", "cap", "health"])
+_SETTING = re.compile(r"mode|limit|cap|health")
 """With one of these a name is a setting's, not a counter's: `ecc_mode`, `power_limit`."""
-_IDENTITIES = frozenset(
-    [
-        "card",
-        "coordinates",
-        "cpu_affinity",
-        "device_name",
-        "drm_device",
-        "functions",
-        "guid",
-        "id",
-        "ids",
-        "minor",
-        "module",
-        "node",
-        "serial",
-        "sid",
-        "slot",
-        "tray",
-        "uuid",
-        "vendor_path",
-        "visible_cores",
-        "visible_name",
-    ]
-)
-_GOOD = frozenset(
-    ["ok", "healthy", "normal", "operational", "none", "good", "0", "false", "pass", "passed", "completed"]
-)
-_STATES = frozenset(["action", "failure", "health", "pending", "state", "status"])
-_PLACES = frozenset(["rack", "block", "slice", "worker_index", "fabric_domain"])
+_IDENTITY = re.compile(r"card|coordinates|functions|guid|ids?|minor|module|node|serial|sid|slot|tray|uuid")
+_IDENTITIES = ("cpu_affinity", "device_name", "drm_device", "vendor_path", "visible_cores", "visible_name")
+_STATE = re.compile(r"action|failure|health|pending|state|status")
+_GOOD = ("ok", "healthy", "normal", "operational", "none", "good", "0", "false", "pass", "passed", "completed")
+_PLACES = ("rack", "block", "slice", "worker_index", "fabric_domain")
 _PLACE_LABELS = ("ray.io/gpu-domain", "raxl/rack", "raxl/block", "raxl/slice", "raxl/rail-group")
 _START_LABELS = ("ray.io/node-id",)
 _MEASURED = ("memory", "object_store_memory")
 """Resources that Ray takes from the memory that is free when a raylet starts."""
 
 
-def _is_one(name: str, words: frozenset[str]) -> bool:
-    return name in words or bool(words & set(_WORD.split(name.replace("_", " ").lower())))
+def _has(name: str, word: re.Pattern[str]) -> bool:
+    """Whether one of the words of a name is of this sort."""
+    return any(map(word.fullmatch, re.split(r"[^a-z0-9]+", name.lower())))
 
 
 def is_volatile(attribute: str) -> bool:
     """Whether an attribute of this name is a counter, a clock, a temperature or the like."""
-    return _is_one(attribute, _VOLATILE) and not _is_one(attribute, _SETTINGS)
+    return _has(attribute, _VOLATILE) and not _has(attribute, _SETTING)
 
 
 def is_identity(attribute: str) -> bool:
     """Whether an attribute of this name tells one device from others of its model."""
-    return _is_one(attribute, _IDENTITIES)
+    return attribute in _IDENTITIES or _has(attribute, _IDENTITY)
 
 
 def is_state(attribute: str) -> bool:
     """Whether an attribute of this name says how the device does."""
-    return _is_one(attribute, _STATES)
+    return _has(attribute, _STATE)
 
 
 def is_good(value: object) -> bool:
