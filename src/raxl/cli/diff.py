@@ -57,6 +57,8 @@ def command(
     output: source.Output = None,
     from_: source.From = None,
     as_node: source.AsNode = None,
+    cluster: source.Cluster = False,
+    address: source.Address = None,
     record: source.Record = None,
     timeout: source.Timeout = 20.0,
     plugins: source.Plugins = None,
@@ -68,7 +70,7 @@ def command(
     """
     from raxl.cli.streams import Streams
 
-    chosen = source.Source(tuple(from_ or ()), as_node, record, timeout, tuple(plugins or ()))
+    chosen = source.Source(tuple(from_ or ()), as_node, record, timeout, tuple(plugins or ()), cluster, address)
     raise typer.Exit(run(Options(chosen, a, b, everything, format_, output), Streams()))
 
 
@@ -140,6 +142,10 @@ def _check(options: Options, operands: tuple[str, str]) -> None:
     if operands == ("-", "-"):
         raise UsageError("A and B cannot both be standard input")
     if not any(map(_is_named, operands)):
-        for flag, given in (("--from", options.source.paths), ("--record", options.source.record)):
+        for flag, given in (
+            ("--from", options.source.paths),
+            ("--cluster", options.source.cluster),
+            ("--record", options.source.record),
+        ):
             if given:
                 raise UsageError(f"{flag} is of no use here", "A and B are both recordings", "write now or node:NAME")
