@@ -199,9 +199,11 @@ def file_bytes(text: str) -> bytes:
 
 
 def _library(name: str, method: str, header: dict[str, str]) -> Answer:
-    """There is none; but amdsmi may be said to list so many devices, and to tell nothing of them."""
+    """There is none; but one may be said to list so many devices, and to tell nothing of them, or to fail in words."""
     if name not in header:
         return Answer(None, "not-installed", _NO_LIBRARY.get(name, f"{name} is not installed"))
+    if not header[name].isdigit():
+        return Answer(None, "failed", header[name])
     return Answer(int(header[name])) if method == "start" else Answer(None, "not-supported", "not supported")
 
 

@@ -54,6 +54,8 @@ def _remedy(known: Detection, devices: Sequence[Accelerator], here: Here) -> str
         number = ray_usable.number(known.found[NEURON.resource], devices, here)
         given = f", or start it with {flags({NEURON.resource: number})}" if number is not None else ""
         return f"install aws-neuronx-tools{given}"
+    if known.found["GPU"].family is NVIDIA:
+        return "repair the driver first"
     return "install AMD SMI's library, or uninstall the Python package amdsmi beside Ray"
 
 
