@@ -12,6 +12,7 @@ import tempfile
 import time
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
@@ -64,15 +65,16 @@ def address_of(given: str | None) -> str:
 
 def asker(address: str, timeout: float, plugins: Sequence[Installed] = ()) -> Asking:
     """A process that has begun to join the cluster and to ask its nodes; `timeout` is a node's whole budget."""
+    begun = Asking(address, timeout)
     tasks = [*registry.ask_tasks(), *(one.entry for one in plugins)]
-    collector = zlib.compress(pack.collector(__version__, tasks, registry.LIBRARIES).encode("utf-8"), 6)
-    return Asking(address, timeout, collector)
+    begun.give(pack.collector(__version__, tasks, registry.LIBRARIES))
+    return begun
 
 
 class Asking:
     """A child that joins the cluster; it is ended with the block."""
 
-    def __init__(self, address: str, timeout: float, collector: bytes) -> None:
+    def __init__(self, address: str, timeout: float) -> None:
         self.address = address
         self._timeout = timeout
         self._begin = time.monotonic()
@@ -83,27 +85,28 @@ class Asking:
             "address": address,
             "timeout": timeout,
             "begun": self._begin,
-            "collector": base64.b64encode(collector).decode("ascii"),
             "descriptor": descriptor,
         }
-        with tempfile.TemporaryFile() as file:
-            file.write(json.dumps(settings).encode("ascii"))
-            file.seek(0)
-            self._child = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-c",
-                    _PROGRAM.format(path=os.path.dirname(os.path.dirname(os.path.dirname(__file__)))),
-                ],
-                stdin=file,
-                stdout=subprocess.DEVNULL,
-                stderr=self._errors,
-                pass_fds=(descriptor,),
-                env={name: value for name, value in os.environ.items() if name not in _NOT_KEPT},
-                cwd="/",
-                start_new_session=True,
-            )
+        folder = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+        self._child = subprocess.Popen(
+            [sys.executable, "-c", _PROGRAM.format(path=folder), json.dumps(settings)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=self._errors,
+            pass_fds=(descriptor,),
+            env={name: value for name, value in os.environ.items() if name not in _NOT_KEPT},
+            cwd="/",
+            start_new_session=True,
+        )
         os.close(descriptor)
+
+    def give(self, collector: str) -> None:
+        """Hands the child the packed asker, which it needs once it has joined: it is made while the child imports
+        Ray."""
+        assert self._child.stdin is not None
+        with suppress(BrokenPipeError):  # its last line says why it is gone
+            self._child.stdin.write(zlib.compress(collector.encode("utf-8"), 6))
+            self._child.stdin.close()
 
     def __enter__(self) -> Asking:
         return self

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import json
+import os
 import signal
 import sys
 from typing import Any
@@ -12,17 +12,16 @@ from raxl.collect import ray_cluster
 
 
 def main() -> None:
-    """Reads its settings from standard input and tells what it learns to the descriptor that they name.
-
-    Terminated, it takes back what it has started on the cluster.
+    """Takes its settings from its argument and the packed asker from standard input, and tells what it learns to the
+    descriptor that the settings name. Terminated, it takes back what it has started on the cluster.
     """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    settings: dict[str, Any] = json.load(sys.stdin)
-    settings["collector"] = base64.b64decode(settings["collector"])
+    settings: dict[str, Any] = json.loads(sys.argv[1])
     tell = ray_cluster.lines_to(int(settings["descriptor"]))
     if str(settings["address"]).startswith(("http://", "https://")):
         from raxl.collect import ray_jobs
 
-        ray_jobs.main(settings, tell)
+        ray_jobs.main(settings, sys.stdin.buffer.read, tell)
     else:
-        ray_cluster.main(settings, tell)
+        ray_cluster.main(settings, sys.stdin.buffer.read, tell)
+        os._exit(0)  # a driver that leaves ends its tasks; Ray's own farewell takes a second

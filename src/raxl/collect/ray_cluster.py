@@ -31,11 +31,14 @@ class Refused(Exception):
     """The cluster cannot be joined: a kind, what, why, and what to try."""
 
 
-def main(settings: Mapping[str, Any], tell: Tell) -> None:
-    """Joins the cluster at `settings["address"]` and asks all its nodes; ends with `end` or `error`."""
+def main(settings: Mapping[str, Any], collector: Callable[[], bytes], tell: Tell) -> None:
+    """Joins the cluster at `settings["address"]` and asks all its nodes; ends with `end` or `error`.
+
+    `collector` gives the packed asker, compressed by zlib, once it is wanted.
+    """
     try:
         join(str(settings["address"]), tell)
-        ask_all(settings["collector"], float(settings["timeout"]), tell, float(settings["begun"]))
+        ask_all(collector(), float(settings["timeout"]), tell, float(settings["begun"]))
         tell("end")
     except Refused as refusal:
         tell("error", **dict(zip(("kind", "what", "why", "try"), refusal.args)))
@@ -362,7 +365,7 @@ def asking() -> Callable[[bytes, float], Any]:
         # It ends with the worker: prctl(PR_SET_PDEATHSIG, SIGKILL).
         start = "import ctypes,sys;ctypes.CDLL(None).prctl(1,9);exec(compile(sys.stdin.buffer.read(),'raxl','exec'))"
         child = subprocess.Popen(
-            [sys.executable, "-I", "-c", start],
+            [sys.executable, "-I", "-S", "-c", start],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

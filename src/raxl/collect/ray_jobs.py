@@ -11,8 +11,9 @@ import secrets
 import shlex
 import time
 import zlib
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Mapping
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from raxl.collect import ray_cluster
@@ -55,15 +56,15 @@ exit 1
 """Finds the Python that runs Ray's own workers: the shell's parent is one, and the raylet above it names it."""
 
 
-def main(settings: Mapping[str, Any], tell: Tell) -> None:
+def main(settings: Mapping[str, Any], collector: Callable[[], bytes], tell: Tell) -> None:
     """Asks all nodes through a job; tells `end` or `error`, like `ray_cluster.main`, and takes earlier jobs away."""
     try:
-        _ask(str(settings["address"]).rstrip("/"), settings["collector"], float(settings["timeout"]), tell)
+        _ask(str(settings["address"]).rstrip("/"), collector, float(settings["timeout"]), tell)
     except Refused as refusal:
         tell("error", **dict(zip(("kind", "what", "why", "try"), refusal.args)))
 
 
-def _ask(address: str, collector: bytes, timeout: float, tell: Tell) -> None:
+def _ask(address: str, collector: Callable[[], bytes], timeout: float, tell: Tell) -> None:
     import httpx
 
     if not urlsplit(address).hostname:
@@ -75,7 +76,7 @@ def _ask(address: str, collector: bytes, timeout: float, tell: Tell) -> None:
         _checked(client, address)
         tell("alive")
         name = f"raxl-{secrets.token_hex(8)}"
-        job = _submitted(client, address, name, collector, timeout)
+        job = _submitted(client, address, name, collector(), timeout)
         try:
             _follow(client, job, timeout, tell)
         finally:
