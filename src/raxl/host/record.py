@@ -124,6 +124,9 @@ class RecordedHost:
             return Answer(None, "failed", f"the recording holds no {name}")  # it may have been edited
         return answer
 
+    def metadata(self, service: str, path: str) -> Answer:
+        return self._answer(Question("metadata", f"{service} {path}"))
+
     def document(self, form: str) -> Answer:
         return self._answer(Question("document", form))
 
@@ -135,6 +138,8 @@ def ask_host(host: Host, question: Question) -> Answer:
         return host.command(subject.split(" "))
     if kind == "library":
         return host.library(*subject.split(" "))
+    if kind == "metadata":
+        return host.metadata(*subject.split(" ", 1))
     return getattr(host, kind)(subject)  # type: ignore[no-any-return]
 
 

@@ -7,6 +7,7 @@ raxl-snapshot/nodes/NAME/       one folder a machine:
     root.jsonl                  folders' names, links' targets, and files that could not be read
     commands/N.out, N.err       outputs, and index.jsonl with arguments and exit status
     libraries/NAME.jsonl        calls of a vendor's library; `os` is what the kernel told the asking process
+    metadata/SERVICE.jsonl      what a cloud's metadata service answered, as far as the allow-list names it
     environment.json            the allowed part of its environment
     documents/FORM              a foreign document that describes the machine
     ray/node.json, cluster.json what Ray says of the node, and of the cluster that it is a node of
@@ -18,7 +19,7 @@ import json
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Sequence
 
 from raxl.errors import SchemaTooNew, UnreadableInput
-from raxl.host import Answer, CommandOutput, Question, allowed
+from raxl.host import Answer, CommandOutput, Question, allowed, allowed_metadata
 from raxl.host.live import DATA_LIMIT
 from raxl.host.record import Recording
 
@@ -69,6 +70,7 @@ def _node(recording: Recording) -> Iterator[tuple[str, bytes]]:
     root: List[Dict[str, Any]] = []
     commands: List[Dict[str, Any]] = []
     libraries: Dict[str, List[Dict[str, Any]]] = {}
+    clouds: Dict[str, List[Dict[str, Any]]] = {}
     for question, answer in sorted(recording.answers.items()):
         kind, subject = question
         if kind == "text" and answer.known:
@@ -85,6 +87,9 @@ def _node(recording: Recording) -> Iterator[tuple[str, bytes]]:
             commands.append(
                 {"arguments": subject, "status": status, "reason": answer.reason, "message": answer.message}
             )
+        elif kind == "metadata":
+            service, _, place = subject.partition(" ")
+            clouds.setdefault(service, []).append({"path": place, **_told(answer)})
         elif kind == "document":
             if answer.known:
                 yield f"documents/{subject}", _bytes(answer.value)
@@ -96,7 +101,8 @@ def _node(recording: Recording) -> Iterator[tuple[str, bytes]]:
             name, _, call = subject.partition(" ") if kind == "library" else (_OWN, "", subject)
             libraries.setdefault(name, []).append({"method": call, **_told(answer)})
     calls = [(f"libraries/{name}.jsonl", lines) for name, lines in sorted(libraries.items())]
-    for path, lines in (("root.jsonl", root), ("commands/index.jsonl", commands), *calls):
+    told = [(f"metadata/{service}.jsonl", lines) for service, lines in sorted(clouds.items())]
+    for path, lines in (("root.jsonl", root), ("commands/index.jsonl", commands), *calls, *told):
         if lines:
             yield path, b"".join(json.dumps(line).encode("ascii") + b"\n" for line in lines)
 
@@ -171,6 +177,8 @@ def _answers(files: Mapping[str, bytes]) -> Iterable[tuple[Question, Answer]]:
             yield Question("ray", path[len("ray/") : -len(".json")]), _answer(json.loads(content), "ray")
         elif path.startswith("libraries/") and path.endswith(".jsonl"):
             yield from _calls(path[len("libraries/") : -len(".jsonl")], content)
+        elif path.startswith("metadata/") and path.endswith(".jsonl"):
+            yield from _metadata(path[len("metadata/") : -len(".jsonl")], content)
     for line in _lines(files.get("root.jsonl", b"")):
         yield Question(str(line["question"]), str(line["path"])), _answer(line, str(line["question"]))
     if "environment.json" in files:
@@ -184,6 +192,17 @@ def _calls(library: str, content: bytes) -> Iterable[tuple[Question, Answer]]:
         call = str(line["method"])
         question = Question("process", call) if library == _OWN else Question("library", f"{library} {call}")
         yield question, _answer(line, question.kind)
+
+
+def _metadata(service: str, content: bytes) -> Iterable[tuple[Question, Answer]]:
+    """What another hand put into an archive passes the same door."""
+    for line in _lines(content):
+        place, answer = str(line["path"]), _answer(line, "metadata")
+        if answer.known:
+            kept = allowed_metadata.kept(service, place, answer.value)
+            answer = Answer(kept) if kept is not None else Answer(None, "failed", "it is no answer of such a service")
+        if place in allowed_metadata.paths(service):
+            yield Question("metadata", f"{service} {place}"), answer
 
 
 def _command(number: int, line: Mapping[str, Any], files: Mapping[str, bytes]) -> Answer:
@@ -201,7 +220,7 @@ def _environment(line: Mapping[str, Any]) -> Answer:
     return Answer(allowed.environment({str(name): str(value) for name, value in answer.value.items()}))
 
 
-_TYPES = {"names": list, "link": str, "text": str}
+_TYPES = {"names": list, "link": str, "text": str, "metadata": str}
 
 
 def _answer(line: Mapping[str, Any], kind: str) -> Answer:
