@@ -59,21 +59,20 @@ def node(recording: Recording, plugins: Sequence[Guest] = ()) -> Node:
     told = plugged.told(host, bus.functions, plugins, others)
     report = _together([*told.reports, *(document.report for document in foreign)])
     devices, more = _bounded(merge.merge(report.claims), _MOST_ACCELERATORS, "accelerators")
-    place, differences = placement.merged(
-        [*(one.placement for one in told.reports), *(one.report.placement for one in foreign)]
-    )
     adapters_named = [*seen, *report.nics, *adapters.on_bus(bus.functions)]
     first_nics, more_nics = _bounded(merge_nics.merged(adapters_named), _MOST_NICS, "nics")
     nics = adapters.placed(first_nics, bus.functions)
     result = _system(host, recording, foreign, bus)
     result = replace(result, looked_for=_looked_for(host, bus, told.families))
     result = _with_devices(result, devices, nics, report, bus)
+    stated = [*(one.placement for one in told.reports), *(one.report.placement for one in foreign)]
+    place = placement.of_node(host, result.accelerators, stated)
     registered = ray_nodes.view(recording)
     accelerators, silences, disagreements = ray_view.seen(host, bus, result.accelerators, registered)
     result = replace(
         result,
         ray_node_id=registered.node_id if registered else None,
-        placement=place,
+        placement=place.placements[0],
         accelerators=accelerators,
         problems=(
             *problems,
@@ -82,7 +81,7 @@ def node(recording: Recording, plugins: Sequence[Guest] = ()) -> Node:
             *_notes(recording, plugins),
             *refusals.problems(recording, bus.answers),
             *report.problems,
-            *differences,
+            *place.problems,
             *more,
             *more_nics,
             *_versions(report.software),
@@ -91,7 +90,7 @@ def node(recording: Recording, plugins: Sequence[Guest] = ()) -> Node:
             *disagreements,
         ),
     )
-    return printable.record(_explained(result, devices, silences, recording))  # type: ignore[no-any-return]
+    return printable.record(_explained(result, devices, silences, recording, place.silence))  # type: ignore[no-any-return]
 
 
 def inventory(recordings: Sequence[Recording], plugins: Sequence[Guest] = ()) -> Inventory:
@@ -266,8 +265,15 @@ def _task(subject: str) -> str:
     return module.rpartition(".")[2] if attribute and module.startswith("raxl.") else subject
 
 
-def _explained(result: Node, devices: Sequence[merge.Merged], ray: Mapping[str, Silence], recording: Recording) -> Node:
-    silences: dict[str, Mapping[str, Silence]] = {"": refusals.of_node(recording), **unknown.of_adapters(result.nics)}
+def _explained(
+    result: Node,
+    devices: Sequence[merge.Merged],
+    ray: Mapping[str, Silence],
+    recording: Recording,
+    place: Silence | None,
+) -> Node:
+    own = {**refusals.of_node(recording), **({"placement": place} if place else {})}
+    silences: dict[str, Mapping[str, Silence]] = {"": own, **unknown.of_adapters(result.nics)}
     for one in devices:
         device = one.accelerator.id
         silences[device] = {**one.silent, **({ray_view.FIELD: ray[device]} if device in ray else {})}

@@ -62,6 +62,8 @@ class MachineRecording(TreeRecording):
             return Answer(_process(self._machine.header)[subject])
         if kind == "document":
             return Answer(None, "not-asked", f"a machine has no {subject}")
+        if kind == "metadata":
+            return Answer(None, "not-asked", "the text holds no cloud's metadata")
         refused = [why for path, why in self._machine.refused.items() if f"{subject}/".startswith(f"{path}/")]
         answer = refused[0] if refused else self._ask(question)
         return _ABSENT if answer is NOT_CAPTURED else answer
