@@ -66,6 +66,7 @@ def node(recording: Recording, plugins: Sequence[Guest] = ()) -> Node:
     result = replace(result, looked_for=_looked_for(host, bus, told.families))
     result = _with_devices(result, devices, nics, report, bus)
     stated = [*(one.placement for one in told.reports), *(one.report.placement for one in foreign)]
+    stated += [place for one in foreign for place in one.placements]
     place = placement.of_node(host, result.accelerators, stated)
     registered = ray_nodes.view(recording)
     accelerators, silences, disagreements = ray_view.seen(host, bus, result.accelerators, registered)

@@ -70,6 +70,7 @@ _PLACES = (
     ("decimal", r"^[ \t-]*board_id:[ \t]*([0-9]{6,20})[ \t]*$"),  # a Tenstorrent cluster descriptor
     ("decimal", r"^[ \t]+[0-9]{1,5}:[ \t]*([0-9]{9,20})[ \t]*$"),  # its chip_unique_ids
     ("serial", r"\bocid1(?:\.[a-z0-9-]{0,40}){3}\.([a-z0-9]{8,80})"),  # Oracle Cloud's id of a thing
+    ("host", r"^\{\"host\": \"([^\"]+)\""),  # where hosts stand, a line each
     ("here", rf"\b(?:guid|host_hash)=\"(0x{_HEX}{{1,16}})\""),  # NCCL's XML
     ("here", r"\(([\w.-]+@[\w.-]+)\)"),  # who built the kernel, and where
     ("serial", rf"(?<![A-Za-z0-9])(?:en|ib|wl|ww|roce|iw|opa)x({_HEX}{{16}}|{_HEX}{{12}})(?![A-Za-z0-9])"),  # by MAC
