@@ -50,6 +50,7 @@ TEXTS: dict[str, str] = {
     "gcp physical_host": "raxl.intake.gcp_hosts",
     "kubectl get nodes": "raxl.intake.kubernetes_nodes",
     "slurm topology": "raxl.intake.slurm_network",
+    "topograph model": "raxl.intake.topograph_model",
     "gpustack worker": "raxl.intake.gpustack_worker",
     "xpu-smi -j": "raxl.intake.xpu_smi_json",
     "xpu-smi discovery": "raxl.intake.xpu_smi_table",

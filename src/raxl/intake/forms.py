@@ -23,7 +23,7 @@ KNOWN = (
     "rbln-smi, furiosa-smi, tt-smi -s, Tenstorrent cluster descriptors, mx-smi, "
     "ray.nodes(), ray list nodes, "
     "metadata of AWS, Azure, Google Cloud and OCI, NetQ's compute nodes, kubectl get nodes (JSON, YAML), "
-    "Slurm's topology.conf, topology.yaml and scontrol show topo"
+    "Slurm's topology.conf, topology.yaml and scontrol show topo, Topograph's cluster models"
 )
 """The forms, for the line that refuses a file."""
 

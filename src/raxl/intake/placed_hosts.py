@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from raxl.intake.foreign import Foreign
@@ -46,6 +46,18 @@ def _line(one: Record, short: Mapping[str | None, int]) -> str:
 def short_name(host: str) -> str:
     """`n1` of `n1.example.net`; an address stays whole."""
     return host if _ADDRESS.fullmatch(host) else host.split(".", 1)[0]
+
+
+def read(text: str) -> Iterator[Record]:
+    """The lines again."""
+    for line in text.splitlines():
+        try:
+            said = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(said, dict) and (host := host_of(said)):
+            damage = said.get(DAMAGE)
+            yield Record(host, said, damage if isinstance(damage, str) else None)
 
 
 def machines(text: str) -> list[str]:
