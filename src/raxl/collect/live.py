@@ -11,7 +11,7 @@ from typing import Callable, Sequence
 from raxl import __version__
 from raxl.collect import clock
 from raxl.errors import CannotStart, UnreadableInput
-from raxl.host import served
+from raxl.host import served, stand_in
 from raxl.host.asker import Asker
 from raxl.host.record import Recording
 from raxl.plugins import registry
@@ -83,5 +83,5 @@ def recorded(begun: Asker, told_slow: Callable[[str], None] | None = None) -> Re
     recording = begun.record(lambda question: told_slow(f"waiting for {question.subject} …") if told_slow else None)
     recording.created = clock.now()
     if recording.source == "local":
-        recording.recorded_by = __version__
+        recording.source, recording.recorded_by = stand_in.source(), __version__
     return recording

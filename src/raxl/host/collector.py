@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from typing import Any, Mapping, Sequence
 
 from raxl.errors import CannotStart
-from raxl.host import Question, archive, served, snapshot
+from raxl.host import Question, archive, served, snapshot, stand_in
 from raxl.host.asker import Asker
 
 LONGEST = 1e6
@@ -52,6 +52,7 @@ def main(
     recording.created = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     if recording.source == "local":
         recording.recorded_by = version
+        recording.source = stand_in.source()
         name = recording.answer(Question("text", "/proc/sys/kernel/hostname")).value
         recording.name = name.strip().split(".", 1)[0] if isinstance(name, str) else ""
     buffer = io.BytesIO()

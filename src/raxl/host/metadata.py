@@ -11,20 +11,16 @@ All questions together have one second. http.client rather than urllib: it knows
 from __future__ import annotations
 
 import io
-import os
 import re
 import socket
 import time
 from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
 
-from raxl.host import Answer, allowed_metadata
+from raxl.host import Answer, allowed_metadata, stand_in
 
-SERVER_VARIABLE = "RAXL_METADATA_SERVER"
-"""For tests alone: `http://127.0.0.1:PORT`, a server that answers in place of the link-local address."""
 ADDRESS, PORT = "169.254.169.254", 80
 SECONDS = 1.0
 LARGEST = 64 << 10
-_HERE = re.compile(r"http://(127\.0\.0\.1|localhost|\[::1\]):([0-9]{1,5})/?")
 _TOKEN = re.compile(r"[A-Za-z0-9+/=_-]{1,1024}")
 _REFUSED = (401, 403)
 
@@ -50,11 +46,6 @@ SERVICES = {
     "azure": Service("Azure", "/metadata/", {"Metadata": "true"}),
     "oci": Service("OCI", "/opc/v2/", {"Authorization": "Bearer Oracle"}),
 }
-
-
-def server() -> str:
-    """The server that stands in for the clouds' own; empty where none does."""
-    return os.environ.get(SERVER_VARIABLE, "")
 
 
 class Metadata:
@@ -164,12 +155,12 @@ NO_SUCH_ANSWER = Answer(None, "failed", "the answer is not what the metadata ser
 
 
 def _place() -> Tuple[str, int]:
-    if not server():
+    if not stand_in.server():
         return ADDRESS, PORT
-    found = _HERE.fullmatch(server())
-    if found is None or int(found[2]) > 65535:
-        raise ValueError(f"{SERVER_VARIABLE} is no server on this machine's loopback address")
-    return found[1].strip("[]"), int(found[2])
+    place = stand_in.place()
+    if place is None:
+        raise ValueError(f"{stand_in.VARIABLE} is no server on this machine's loopback address")
+    return place
 
 
 def _refusal(service: Service, status: int) -> Answer:

@@ -40,7 +40,7 @@ def units(text: str) -> Tuple[Unit, ...]:
 
 def _pairs(text: str) -> Iterator[Mapping[str, str]]:
     """The `Name=value` pairs of each line, names in lower case; a backslash at its end joins a line to the next one."""
-    for line in re.sub(r"\\\r?\n", " ", text).splitlines():
+    for line in re.sub(r"\\\r?\n", "", text).splitlines():
         yield {name.lower(): value for name, value in _PAIR.findall(line.split("#", 1)[0])}
 
 
