@@ -70,6 +70,8 @@ _PLACES = (
     ("decimal", r"^[ \t-]*board_id:[ \t]*([0-9]{6,20})[ \t]*$"),  # a Tenstorrent cluster descriptor
     ("decimal", r"^[ \t]+[0-9]{1,5}:[ \t]*([0-9]{9,20})[ \t]*$"),  # its chip_unique_ids
     ("serial", r"\bocid1(?:\.[a-z0-9-]{0,40}){3}\.([a-z0-9]{8,80})"),  # Oracle Cloud's id of a thing
+    ("host", r"^SwitchName=\S{1,80} Nodes=([\w.-]+)$"),  # one host's line of Slurm's topology
+    ("host", r"^([\w.-]{2,})\tphysical_host /"),
     ("host", r"^\{\"host\": \"([^\"]+)\""),  # where hosts stand, a line each
     ("here", rf"\b(?:guid|host_hash)=\"(0x{_HEX}{{1,16}})\""),  # NCCL's XML
     ("here", r"\(([\w.-]+@[\w.-]+)\)"),  # who built the kernel, and where
@@ -90,6 +92,8 @@ _FILES = (
     ),
 )
 """Files that hold one identity and nothing else."""
+_OTHER_HOSTS = re.compile("/topology[.](conf|yaml)$")
+"""Slurm's files: lists of hosts cannot be replaced name by name."""
 _CALLS = {"serial": "serial", "chassis_serial": "serial", "unique_id": "hex", "hive": "hex"}
 """Calls of a library that give one identity and nothing else, and what it is."""
 _NO_NAME = frozenset(["localhost", "none", "unknown", "n/a", "default", "root", "node", "node0", "host", "busy"])
@@ -153,6 +157,8 @@ class _Pass:
     def answer(self, question: Question, answer: Answer) -> Answer:
         """The answer with every identity replaced."""
         value = answer.value
+        if question.kind == "text" and _OTHER_HOSTS.search(question.subject) and answer.known:
+            return Answer(None, "not-asked", "it names other hosts, and is left out")
         if question.kind == "data":
             blank = config_space.without_serials(value) if isinstance(value, str) else value
             return Answer(blank, answer.reason, self.text(answer.message))

@@ -9,7 +9,7 @@ and user data too.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from raxl.intake import placed_hosts
@@ -135,16 +135,24 @@ def recognises(text: str) -> bool:
 
 
 def own(text: str) -> str:
-    """What is read of each host, a line each; several unnamed documents of one kind are one host's."""
-    named: list[Record] = []
-    unnamed: dict[Kind, Record] = {}
-    for kind, record in _records(text):
-        if record.host:
-            named.append(record)
-        else:
-            known = unnamed.get(kind, Record(None, {}))
-            unnamed[kind] = Record(None, {**known.said, **record.said}, known.damage or record.damage)
-    return placed_hosts.lines([*named, *unnamed.values()])
+    """What is read of each host, a line each. Documents of one kind that name no host are one host's, and where one
+    other names it, that one's."""
+    found = list(_records(text))
+    kept: list[Record] = []
+    for kind in KINDS:
+        own_kind = [record for of, record in found if of is kind]
+        hosts = {record.host for record in own_kind if record.host}
+        unnamed = [record for record in own_kind if not record.host]
+        kept += own_kind if not unnamed else [record for record in own_kind if record.host and len(hosts) > 1]
+        if unnamed:
+            together = unnamed if len(hosts) != 1 else own_kind
+            kept.append(_as_one(together, next(iter(hosts)) if len(hosts) == 1 else None))
+    return placed_hosts.lines(kept)
+
+
+def _as_one(records: Sequence[Record], host: str | None) -> Record:
+    said = {name: value for record in records for name, value in record.said.items()}
+    return Record(host, said, next((record.damage for record in records if record.damage), None))
 
 
 machines = placed_hosts.machines

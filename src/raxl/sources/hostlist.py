@@ -13,7 +13,9 @@ _RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 
 
 def names(text: str) -> List[str]:
-    """Every name in its order, at most `MOST_NAMES`; what is no range of numbers is left out."""
+    """Every name in its order, at most `MOST_NAMES`; what is no range of numbers, and what is cut off, is left out."""
+    while (begin := text.rfind("[")) > text.rfind("]"):  # it is cut off: what stands before the last name is whole
+        text = text[: max(text.rfind(",", 0, begin), 0)]
     found: List[str] = []
     for entry in _ENTRY.findall(text):
         found += _of_entry(entry.strip(), MOST_NAMES - len(found))
