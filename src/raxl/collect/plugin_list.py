@@ -29,13 +29,17 @@ def document(plugins: Sequence[Plugin]) -> PluginsDocument:
 
 def listed(guests: Sequence[Guest], budget_seconds: float) -> list[Plugin]:
     """Every plug-in that is installed; raxl's own and the `guests` are probed on this machine."""
-    entries = [*registry.BUILT_IN.values(), *(guest.installed.entry for guest in guests)]
+    entries = [*registry.BUILT_IN.values(), *registry.PLATFORMS.values(), *(guest.installed.entry for guest in guests)]
     with live.prober(entries, budget_seconds, [guest.installed for guest in guests]) as prober:
         others = discovery.foreign()
         recording = live.recorded(prober)
     own = [
         replace(_own(name), found=_found(recording, entry, registry.built_in(name), OWN))
         for name, entry in registry.BUILT_IN.items()
+    ]
+    own += [
+        Plugin(discovery.PLATFORMS, name, OWN, __version__, found=_found(recording, entry, plugin, OWN))
+        for (name, entry), plugin in zip(registry.PLATFORMS.items(), registry.platforms(), strict=True)
     ]
     wanted = {guest.installed: guest for guest in guests}
     return [*own, *(_other(one, wanted.get(one), recording) for one in others)]

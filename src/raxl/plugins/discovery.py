@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from importlib.metadata import Distribution
 
 ACCELERATORS = "raxl.accelerators"
-GROUPS = (ACCELERATORS, "raxl.platforms", "raxl.transports", "raxl.checks")
+PLATFORMS = "raxl.platforms"
+GROUPS = (ACCELERATORS, PLATFORMS, "raxl.transports", "raxl.checks")
 """The entry-point groups, one a kind of plug-in."""
 
 
