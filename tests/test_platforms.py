@@ -16,9 +16,10 @@ import pytest
 
 import metadata_server as server
 from raxl.collect import assemble, placement
-from raxl.host import Answer, Question, allowed_metadata
+from raxl.host import Answer, Question, allowed_metadata, snapshot
 from raxl.host.metadata import Metadata
 from raxl.host.record import Recording
+from raxl.host.redact import Redactor
 from raxl.host.stand_in import VARIABLE
 from raxl.model.accelerator import Accelerator, Fabric
 from raxl.model.placement import Placement
@@ -233,6 +234,38 @@ def test_a_live_run_is_recorded_without_secrets_and_replays_to_the_same_bytes(
     assert server.CANARY.encode() not in content + live
     assert server.TOKEN.encode() not in content + live
     assert run("topo", "--format", "json", "--from", str(path), root=root, address="") == live
+
+
+def test_what_another_hand_put_into_a_snapshot_passes_the_same_door() -> None:
+    with server.serving(server.azure) as (address, _):
+        recording = recorded("azure", address)
+    held = {name.partition("/")[2]: content for name, content in snapshot.members([recording])}
+    (path,) = [name for name in held if name.endswith("metadata/azure.jsonl")]
+    instance = json.dumps({"compute": {"vmSize": "Standard_X", "userData": server.CANARY}})
+    held[path] = b"".join(
+        json.dumps({"path": name, "value": instance}).encode() + b"\n"
+        for name in (allowed_metadata.AZURE_NEW, "instance/compute/userData")
+    )
+    (edited,) = snapshot.read(held, "edited")
+    assert not any(server.CANARY in str(answer.value) for answer in edited.answers.values())
+    assert not any("userData" in question.subject for question in edited.answers)
+    assert assemble.node(edited).placement.instance_type == "Standard_X"
+
+
+def test_a_redacted_snapshot_names_no_identifier_of_the_cloud() -> None:
+    ocid = "ocid1.computelocalblock.oc1.iad.anuwcljrg5pyaeycajoqlss"
+    recording = Recording(
+        {Question("text", f"{FOLDER}/chassis_asset_tag"): Answer("OracleCloud.com")}, name="node", recorded_by="0"
+    )
+    recording.answers[Question("metadata", "oci host/rdmaTopologyData")] = Answer(
+        json.dumps({"customerLocalBlock": ocid})
+    )
+    recording.answers[Question("text", "/etc/slurm/topology.conf")] = Answer("SwitchName=s1 Nodes=secret-host[1-9]\n")
+    redacted = Redactor(b"key").recording(recording)
+    block = assemble.node(redacted).placement.block or ""
+    assert (block[:32], len(block)) == (ocid[:32], len(ocid))
+    assert block != ocid
+    assert not any("secret-host" in str(answer.value) for answer in redacted.answers.values())
 
 
 def test_a_machine_of_no_cloud_asks_nobody(tmp_path: Path) -> None:
