@@ -11,6 +11,8 @@ from metadata_server import CANARY
 from raxl.collect import assemble, inputs, machines
 from raxl.model.node import Node
 from raxl.model.placement import Placement
+from raxl.render import node_heading
+from raxl.render.text import UNBREAKABLE, Page
 from raxl.sources import hostlist, node_labels
 
 
@@ -120,6 +122,13 @@ def test_netq_tells_the_domain_and_an_ill_node() -> None:
 def test_google_s_place_is_block_and_sub_block(text: str) -> None:
     (place,) = places(text).values()
     assert (place.provider, place.block, place.rack) == ("gcp", "b-1", "s-1")
+
+
+def test_the_heading_says_where_the_node_stands() -> None:
+    block = "ocid1.computelocalblock.oc1.iad.anuwcljrg5pyaeycajoqlss"
+    text = f'{{"customerLocalBlock": "{block}", "customerNetworkBlock": "n", "rackId": "r-7", "displayName": "gpu-1"}}'
+    (line, *_) = node_heading.heading(Page(), nodes(text)[0])
+    assert "".join(part for part, _ in line).replace(UNBREAKABLE, " ") == "gpu-1  oci · block ocid…joqlss, rack r-7"
 
 
 # --- Kubernetes -----------------------------------------------------------------------------------------------------
