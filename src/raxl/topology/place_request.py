@@ -6,11 +6,14 @@ https://github.com/ray-project/ray/blob/ray-2.60.0/python/ray/util/placement_gro
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from raxl.model.label import Label
 from raxl.model.place import BLOCK, CLUSTER, FABRIC, NODE, RACK, SLICE, ZONE, MissingLabel, RayRequest, Wanted
+from raxl.topology.label_domain import gpu_domain
+from raxl.topology.label_values import made_valid
 from raxl.topology.place_stands import Found, Kind, Stand, domain
+from raxl.topology.working import fleet
 
 NODE_ID, TYPE, MODEL = "ray.io/node-id", "ray.io/accelerator-type", "raxl/model"
 KEYS = {
@@ -25,7 +28,6 @@ _AROUND = (BLOCK, ZONE)
 """What tells domains of one name apart."""
 _MOST_VALUES = 8
 """More domains than this are not listed in a selector: Ray then chooses among all that fit."""
-_LONGEST = 63
 
 Selector = dict[str, tuple[str, ...]]
 """By label, the values that fit."""
@@ -35,10 +37,11 @@ def labels(stand: Stand) -> dict[str, str]:
     """Those labels of a node that the selectors use, as `raxl labels` prints them; what is not known has none."""
     told: dict[str, str | None] = {TYPE: stand.kind.type, MODEL: _model(stand)}
     for scope, key in KEYS.items():
-        known = domain(stand.node, stand.devices, scope)
+        known = domain(stand.node, stand.devices, scope) if scope != FABRIC else None
         told[key] = known[-1] if known else None
-    values = {key: valid(value) for key, value in told.items() if value}
-    return {key: value for key, value in values.items() if value}
+    named = gpu_domain(stand.node, fleet(stand.node))
+    told[KEYS[FABRIC]] = named.value if isinstance(named, Label) else None
+    return {key: made_valid(value) for key, value in told.items() if value}
 
 
 def _model(stand: Stand) -> str | None:
@@ -47,11 +50,6 @@ def _model(stand: Stand) -> str | None:
         return None
     model, vendor = (stand.kind.model or "").strip(), f"{stand.kind.vendor} "
     return model[len(vendor) :] if model.lower().startswith(vendor) else model
-
-
-def valid(text: str) -> str:
-    """`text` as the value of a label: letters and digits at both ends, `-_.` inside, 63 characters at most."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-_.")[:_LONGEST].rstrip("-_.")
 
 
 class Asker:

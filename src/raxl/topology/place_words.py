@@ -74,7 +74,7 @@ def caveats(taken: Sequence[Taken], kind: Kind, request: RayRequest | None) -> I
     elif kind.each is None:
         yield f"how many {kind.resource} Ray makes of one is not known"
     elif request is None:
-        yield "the name of its domain makes no label, so that Ray cannot be told"
+        yield "no label of raxl's names its domain, so that Ray cannot be told"
     elif kind.each > 1:
         yield f"one {kind.name} is {kind.each} {kind.resource} to Ray"
     if kind.resource == "TPU" and len(taken) > 1:
