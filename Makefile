@@ -2,9 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-DEBIAN := hwloc zsh fish gcc libc6-dev
+DEBIAN := hwloc zsh fish gcc libc6-dev iproute2
 
-.PHONY: topo test lint generated completions captures bench gpu-wheels clean
+.PHONY: topo test lint generated completions captures bench lab gpu-wheels clean
 
 topo: $(VENV)/.installed
 	@$(BIN)/raxl topo
@@ -29,6 +29,10 @@ bench: $(VENV)/.installed-dev $(VENV)/.debian
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/hang.py
 
+# A Ray cluster of four hosts with recorded accelerators; `make lab RUN="raxl discover"` runs that on its head and ends.
+lab: $(VENV)/.installed-dev $(VENV)/.debian
+	@$(BIN)/python tests/lab.py $(RUN)
+
 # What `tests/gpu/run.sh` installs where nothing can be fetched.
 gpu-wheels: $(VENV)/.installed-dev
 	rm -rf tests/gpu/wheels
@@ -51,7 +55,7 @@ $(VENV)/.installed-dev: $(VENV)/bin/python pyproject.toml requirements-dev.lock 
 
 # Debian packages where this user may install them; what stays missing is skipped by the tests, and said.
 $(VENV)/.debian: $(VENV)/bin/python
-	@command -v lstopo-no-graphics >/dev/null && command -v zsh >/dev/null && command -v fish >/dev/null && command -v cc >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+	@command -v lstopo-no-graphics >/dev/null && command -v zsh >/dev/null && command -v fish >/dev/null && command -v cc >/dev/null && command -v tc >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
 	  && apt-get update --quiet=2 && apt-get install --quiet=2 --yes --no-install-recommends $(DEBIAN); } \
 	  || echo "not installed: $(DEBIAN) (apt-get install $(DEBIAN))"
 	@touch $@

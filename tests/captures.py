@@ -25,6 +25,7 @@ FORMS = {
     "gaudi": "*.txt",
     "ascend": "*.*",
     "other-npu": "*.*",
+    "cloud-metadata": "*.*",
 }
 NONE = pytest.param(None, marks=pytest.mark.skip(reason="RAXL_CORPUS names no corpus"), id="no corpus")
 

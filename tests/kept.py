@@ -11,9 +11,9 @@ _VERSION = "VERSION"
 """Stands in the kept files for raxl's own version, so that a release changes none of them."""
 
 
-def check(name: str, view: str, printed: str, accept: bool) -> None:
+def check(name: str, view: str, printed: str, accept: bool, folder: Path = FOLDER) -> None:
     """Compares what was printed of `name` with what is kept."""
-    path = FOLDER / name / view
+    path = folder / name / view
     printed = printed.replace(f'": "{__version__}"', f'": "{_VERSION}"')
     if accept:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -50,6 +50,7 @@ except Exception as error:
     print(json.dumps({"error": f"{type(error).__name__}: {error}"}))
 """
 _OWN = ("CPU", "memory", "object_store_memory")
+FAILS_TO_COUNT = -1
 STARTS = 6
 """Ray's order of families follows Python's hashes of strings: among so many starts is each order of two."""
 
@@ -66,7 +67,8 @@ class Ray:
     """Ray on one machine."""
 
     def __init__(self, machine: recordings.Machine, folder: Path, nvml: int | None, amdsmi: int | None) -> None:
-        """`nvml`, `amdsmi`: how many devices each library lists; None: it does not start, or its package is missing."""
+        """`nvml`, `amdsmi`: how many devices each library lists, or `FAILS_TO_COUNT`; None: it does not start, or its
+        package is missing."""
         if not can_run():
             pytest.skip("no namespaces of one's own here (unshare -m -n)")
         recordings.write(machine, folder / "root")
@@ -117,7 +119,8 @@ def _library(stub: stubs.Stub, folder: Path, count: int | None) -> Path:
     shutil.copy(_compiled(stub), folder)
     name = "NVIDIA L40S" if stub is stubs.NVML else "AMD Instinct MI210"
     devices = "".join(f"{place}.name = {name}\n" for place in range(count or 0))
-    (folder / f"{stub.name}.txt").write_text("init = !18\n" if count is None else f"count = {count}\n{devices}")
+    text = {None: "init = !18\n", FAILS_TO_COUNT: "count = !999\n"}.get(count, f"count = {count}\n{devices}")
+    (folder / f"{stub.name}.txt").write_text(text)
     return folder
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import bus_texts
+import cloud_texts
 import hl_smi_texts
 import npu_smi_texts
 import npu_texts
@@ -375,6 +376,7 @@ TEXTS = {
     **hl_smi_texts.TEXTS,
     **npu_smi_texts.TEXTS,
     **xpu_smi_texts.TEXTS,
+    **cloud_texts.TEXTS,
 }
 """One document of each textual form."""
 

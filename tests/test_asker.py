@@ -160,6 +160,15 @@ def test_a_library_that_writes_into_the_stream_costs_its_own_answers(root: Path)
     assert [reason for _, reason, _ in recording.notes] in ([], ["failed"])
 
 
+def test_forged_lines_end_the_process_that_sends_them(root: Path) -> None:
+    recording = ask(root, "good", "forges_lines", "last")
+    assert text(recording, "/first") == ("the first\n", None)
+    assert text(recording, "/last") == ("the last\n", None)
+    assert [(subject, reason) for subject, reason, _ in recording.notes] == [
+        ("asking.misbehaving:forges_lines", "failed")
+    ]
+
+
 def test_a_process_that_is_left_behind_keeps_nobody_waiting(root: Path) -> None:
     begun = time.monotonic()
     recording = ask(root, "forks_and_dies", "last")

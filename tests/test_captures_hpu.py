@@ -46,7 +46,7 @@ def test_gaudi(entry: dict[str, Any]) -> None:
     assert {device.model for device in devices} == {truth.pop("model")}
     assert addresses(node) == truth.pop("bdf")
     assert {device.memory_bytes for device in devices} == {truth.pop("memory_mib") * MIB}
-    assert {device.state for device in devices} == {"ok"}
+    assert {device.state for device in devices} == {"unknown"}  # hl-smi tells no health
     driver = truth.pop("driver")
     assert version(node, "habanalabs") == [driver]
     if "smi" in truth:

@@ -210,6 +210,70 @@ def test_a_damaged_file_is_one_problem_and_the_others_count(text: str, new_gpu: 
     assert f"{folder}/a.yaml is left out" in told["message"]
 
 
+OTHER = YAML.replace("Example GPU", "Another GPU")
+
+
+def told(folder: Path, *, system: str = "", **files: str) -> list[str]:
+    """What is wrong with these files in the user's folder, and in the machine's."""
+    (folder / "raxl/catalog.d").mkdir(parents=True)
+    for name, text in files.items():
+        (folder / f"raxl/catalog.d/{name}.yaml").write_text(text)
+    program = (
+        "import sys; from pathlib import Path; from raxl.collect import catalog_files as c;"
+        "c._SYSTEM = Path(sys.argv[1]); o = c.overlay();"
+        "row = o.catalog.over(c.catalog.shipped()).device('10de', '3fff');"
+        "print(row and row.name); print(*(p.reason + ' ' + p.message for p in o.problems), sep='\\n')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, system],
+        env={**os.environ, "XDG_CONFIG_HOME": str(folder)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.split("\n")[:-1]
+
+
+def test_two_rows_of_one_id_in_one_folder_are_a_problem_that_names_both_files(tmp_path: Path) -> None:
+    folder = tmp_path / "raxl/catalog.d"
+    assert told(tmp_path, a=YAML, b=OTHER) == [
+        "Example GPU",
+        f"disagreement the device 10de:3fff is Example GPU in {folder}/a.yaml and Another GPU in {folder}/b.yaml: "
+        "the first one is believed",
+    ]
+
+
+def test_two_rows_of_one_id_in_one_file_too(tmp_path: Path) -> None:
+    path = tmp_path / "raxl/catalog.d/a.yaml"
+    assert told(tmp_path, a=YAML + OTHER.splitlines()[-1] + "\n")[1] == (
+        f"disagreement the device 10de:3fff is Example GPU in {path} and Another GPU in {path}: "
+        "the first one is believed"
+    )
+
+
+def test_a_fabric_that_is_told_twice(tmp_path: Path) -> None:
+    link = 'vendor_id: "10de"\nscale_up: {ex1: {verified: unverified, source: a label, links: 4}}\n'
+    folder = tmp_path / "raxl/catalog.d"
+    assert told(tmp_path, a=link, b=link.replace("4", "8"))[1] == (
+        f"disagreement the scale-up link ex1 is ex1 in {folder}/a.yaml and ex1 in {folder}/b.yaml: "
+        "the first one is believed"
+    )
+
+
+def test_a_folder_wins_over_the_next_without_a_word(tmp_path: Path) -> None:
+    (tmp_path / "system").mkdir()
+    (tmp_path / "system/z.yaml").write_text(OTHER)
+    assert told(tmp_path / "user", system=str(tmp_path / "system"), a=YAML) == ["Example GPU", ""]
+    assert told(tmp_path / "other", system=str(tmp_path / "system")) == ["Another GPU", ""]
+    shipped = YAML.replace("3fff", "2330")
+    assert told(tmp_path / "shipped", a=shipped)[1:] == [""]
+
+
+def test_ids_that_models_share_are_no_contradiction(tmp_path: Path) -> None:
+    shared = YAML.replace("unverified,", 'unverified, is_id_shared: true, product: "One",')
+    assert told(tmp_path, a=shared, b=shared.replace("One", "Two"))[1:] == [""]
+
+
 def test_a_tag_that_would_run_code_is_no_yaml(tmp_path: Path) -> None:
     path = tmp_path / "x.yaml"
     path.write_text("!!python/object/apply:os.system ['true']")

@@ -17,6 +17,7 @@ ROOMS = {
     "host": set(),
     "sources": {"model", "host"},
     "accelerators": {"model", "host", "sources"},
+    "platforms": {"model", "host", "sources"},
     "intake": {"model", "host", "sources"},
     "plugins": {"model", "host"},
     "topology": {"model"},
@@ -29,8 +30,9 @@ THIRD_PARTIES = {
     "msgspec": ("model/codec.py",),
     "rich": ("render/", "cli/streams.py"),
     "typer": ("cli/",),
-    "ray": (),
-    "httpx": (),
+    "ray": ("collect/ray_cluster.py",),
+    "grpc": ("collect/ray_cluster.py",),
+    "httpx": ("collect/",),
     "yaml": ("intake/yaml_events.py", "collect/catalog_files.py"),
     "pynvml": ("sources/nvml_library.py",),
     "amdsmi": ("sources/amdsmi_library.py",),
@@ -80,7 +82,7 @@ def test_a_room_imports_only_from_the_rooms_that_its_door_opens_to(path: Path) -
         assert other == room or other in ROOMS[room], f"{name(path)} imports {module}"
 
 
-@pytest.mark.parametrize("folder", ["accelerators"])
+@pytest.mark.parametrize("folder", ["accelerators", "platforms"])
 def test_plug_ins_do_not_import_each_other(folder: str) -> None:
     for path in (SOURCE / folder).glob("*.py"):
         for module in imports(ast.parse(path.read_text())):
@@ -111,7 +113,7 @@ def test_nothing_imports_the_command_line() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", [p for p in MODULES if name(p).split("/")[0] in ("host", "sources", "accelerators")], ids=name
+    "path", [p for p in MODULES if name(p).split("/")[0] in ("host", "sources", "accelerators", "platforms")], ids=name
 )
 def test_what_runs_on_bare_nodes_is_written_for_their_python(path: Path) -> None:
     ast.parse(path.read_text(), feature_version=PYTHON_OF_NODES)

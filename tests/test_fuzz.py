@@ -21,14 +21,14 @@ from hypothesis import strategies as st
 
 import captures
 import seeds
-from raxl.collect import assemble, inputs, keeping, machines
+from raxl.collect import assemble, inputs, keeping, labelling, machines
 from raxl.errors import RaxlError
 from raxl.host import archive
 from raxl.host.archive import Entry
 from raxl.host.record import Recording
 from raxl.host.redact import Redactor
 from raxl.model import codec
-from raxl.render import text_matrix, text_table, text_tree
+from raxl.render import text_labels, text_matrix, text_table, text_tree
 from raxl.render.text import to_text
 
 SECONDS = 20
@@ -276,6 +276,7 @@ def _every_format(recordings: list[Recording], chance: random.Random) -> None:
         text_tree.tree(inventory, width, expand=expand, unicode=unicode),
         text_matrix.matrix(inventory, width, unicode=unicode),
         text_table.discover(inventory, width, expand=expand, nics=True, unicode=unicode),
+        text_labels.labels(labelling.document(inventory), width, unicode=unicode),
     ):
         plain = to_text(shown_lines)
         assert all(character.isprintable() or character == "\n" for character in plain)

@@ -358,6 +358,22 @@ def test_the_table_of_amd_smi_alone() -> None:
     assert "hunter2" not in amd_smi_text.own(BOX)
 
 
+def test_the_table_of_amd_smi_counts_uncorrected_errors() -> None:
+    text = BOX.replace("60 °C   0           652/750 W", "60 °C   3                 N/A")
+    assert [one.attributes["ecc_uncorrectable"] for one in claims(amd_smi_text, text)] == [0, 3]
+    (first, _) = claims(amd_smi_text, BOX.replace("60 °C   0           734", "60 °C   N/A         734"))
+    assert "ecc_uncorrectable" not in first.attributes
+
+
+@pytest.mark.parametrize("end", ["|-------------------------------------+-", "| 0000:22:00.0", "|   1       1", "+---"])
+def test_the_table_of_amd_smi_that_nothing_closes(end: str) -> None:
+    rows = BOX[: BOX.index("| Processes")].removesuffix("+" + "-" * 78 + "+\n")
+    cut = rows[: rows.rindex(end)]
+    told = [one.message for one in read(amd_smi_text, cut)[1]]
+    assert told == ["amd-smi's table ends early: nothing closes it, and devices may be missing"]
+    assert read(amd_smi_text, rows)[1] == ()
+
+
 XGMI = """LINK METRIC TABLE:
        bdf           bit_rate  max_bandwidth  link_type  GPU0      GPU1
 GPU0   0000:0c:00.0  38 Gb/s   608 Gb/s       XGMI
@@ -667,6 +683,30 @@ def test_a_value_in_the_midst_of_which_a_text_ends_is_none() -> None:
 
 
 # --- csv ------------------------------------------------------------------------------------------------------------
+def test_a_row_in_which_a_csv_ends_has_failed() -> None:
+    """Its last cell may be half a word: `AMD Instinct` is no model."""
+    text = (
+        "device,Card Series,Unique ID,PCI Bus,VRAM Total Memory (B)\n"
+        "card0,AMD Instinct MI300X,0xabd13c23a9580558,0000:05:00.0,206141652992\n"
+        "card1,AMD Instinct"
+    )
+    (node,) = assemble.inventory(inputs._from_bytes(text.encode(), "given")).nodes
+    assert [(one.model, one.memory_bytes) for one in node.accelerators] == [
+        ("AMD Instinct MI300X", 206141652992),
+        (None, None),
+    ]
+    told = {one.subject: (one.reason, one.message) for one in node.problems}
+    assert told["amd:1.memory_bytes"] == ("failed", "rocm-smi's output ends inside this device")
+
+
+def test_a_row_of_amd_s_that_is_cut_off_is_nobody_else_s() -> None:
+    text = (
+        "gpu,gpu_bdf,gpu_uuid,market_name\n0,0000:05:00.0,29ff74a1-0000-1000-807b-1fd5fe6a2d7d,AMD\n1,0000:06:00.0,29ff"
+    )
+    (node,) = assemble.inventory(inputs._from_bytes(text.encode(), "given")).nodes
+    assert [one.id for one in node.accelerators] == ["amd:0", "amd:1"]
+
+
 def test_csv_of_amd_s_tools_is_amd_s() -> None:
     cards = node_of(
         "device,Device Name,Device ID,VRAM Total Memory (B),Unique ID,PCI Bus\n"

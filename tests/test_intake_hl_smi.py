@@ -43,7 +43,8 @@ def test_the_table() -> None:
     assert (first.id, second.id) == ("gaudi:0", "gaudi:1")
     assert [one.pci.address for one in node.accelerators if one.pci] == ["0000:b3:00.0", "0000:33:00.0"]
     assert {(one.kind, one.model, one.architecture) for one in node.accelerators} == {("hpu", "HL-325L", "Gaudi3")}
-    assert {(one.memory_bytes, one.state) for one in node.accelerators} == {(131072 * MIB, "ok")}
+    assert {(one.memory_bytes, one.state) for one in node.accelerators} == {(131072 * MIB, "unknown")}
+    assert ("accelerators.state", "not-asked") in [(one.subject, one.reason) for one in node.problems]
     assert [one.attributes["uncorrected_events"] for one in node.accelerators] == [0, 4]
     assert (first.ray.resource, first.ray.type, first.visible_env) == ("HPU", None, "HABANA_VISIBLE_MODULES")
     assert {(one.name, one.version) for one in node.software} == {
@@ -95,6 +96,12 @@ def test_memory_that_the_tool_does_not_tell(word: str, reason: str) -> None:
     assert first.silent["memory_bytes"].reason == reason
 
 
+def test_a_size_in_which_the_table_ends_is_none() -> None:
+    """The first of the two sizes is what is in use."""
+    (first,) = claims(hl_smi_table, TABLE[: TABLE.index("/ 131072MiB") + 5])
+    assert (first.memory_bytes, first.silent["memory_bytes"].reason) == (None, "failed")
+
+
 def test_a_head_without_devices() -> None:
     assert told(node_of("".join(TABLE.splitlines(keepends=True)[:8])))[0] == ("accelerators", "failed")
 
@@ -105,7 +112,9 @@ def test_csv() -> None:
     assert (first.uuid, first.serial) == ("01P0-HL3090A0-18-U4V193-22-07-00", "AN21000001")
     assert (first.attributes["module_id"], second.attributes["module_id"]) == (3, 5)
     assert [one.pci.address for one in node.accelerators if one.pci] == ["0000:b3:00.0", "0000:33:00.0"]
-    assert {(one.memory_bytes, one.state, one.model) for one in node.accelerators} == {(131072 * MIB, "ok", "HL-325L")}
+    assert {(one.memory_bytes, one.state, one.model) for one in node.accelerators} == {
+        (131072 * MIB, "unknown", "HL-325L")
+    }
     assert [(one.name, one.version) for one in node.software] == [("habanalabs", "1.22.1-0f1e2d3")]
 
 

@@ -112,8 +112,8 @@ def test_mixed_units_of_one_column_are_each_their_own() -> None:
     ("word", "reason"),
     [
         ("N/A", "not-supported"),
-        ("-", "not-supported"),
-        ("", "not-supported"),
+        ("-", "not-applicable"),
+        ("", "not-applicable"),
         ("ERR!", "failed"),
         ("0", "not-supported"),
     ],
@@ -122,10 +122,19 @@ def test_words_for_nothing_and_for_failure_stay_apart(word: str, reason: str) ->
     document = json.loads(npu_texts.RBLN_JSON)
     document["devices"][0]["memory"]["total"] = word
     first, second = claims(json.dumps(document))
-    assert (first.memory_bytes, first.state, first.silent["memory_bytes"].reason) == (None, None, reason)
-    assert second.state == "ok"
+    assert (first.memory_bytes, first.silent["memory_bytes"].reason) == (None, reason)
+    assert second.memory_bytes == 16877879296
     del document["devices"][0]["memory"]
     assert claims(json.dumps(document))[0].silent["memory_bytes"].reason == "not-asked"
+
+
+def test_the_jsons_status_is_the_state_and_the_table_has_none() -> None:
+    document = json.loads(npu_texts.RBLN_JSON)
+    document["devices"][0]["status"] = "abnormal"
+    assert [one.state for one in claims(json.dumps(document))] == ["degraded", "ok"]
+    del document["devices"][1]["status"]
+    (_, second), first = claims(json.dumps(document)), claims(npu_texts.RBLN_TABLE)[0]
+    assert [(one.state, one.silent["state"].reason) for one in (second, first)] == [(None, "not-asked")] * 2
 
 
 def test_an_unknown_driver_version_is_none() -> None:
@@ -309,8 +318,21 @@ def test_the_name_that_ray_takes() -> None:
 
 def test_mx_count_and_state() -> None:
     text = npu_texts.MX_TABLE.replace(": 2\n", ": 8\n", 1).replace("Available", "Not Available", 1)
-    assert problems(text) == [("disagreement", "mx-smi states 8 attached GPUs and lists 2")]
+    assert problems(text) == [
+        ("disagreement", "mx-smi states 8 attached GPUs and lists 2"),
+        ("failed", "model, memory and state of 6 attached GPUs are not in mx-smi's output"),
+    ]
     assert [one.state for one in claims(text)] == [None, "ok"]
+    assert claims(text)[0].silent["state"].message == "mx-smi says Not Available"
+    assert problems(text.replace(": 8\n", ": 1\n", 1)) == [
+        ("disagreement", "mx-smi states 1 attached GPUs and lists 2")
+    ]
+
+
+def test_the_older_table_has_no_column_of_a_state() -> None:
+    text = npu_texts.MX_TABLE.replace("| Available            |", "|                      |")
+    assert [(one.memory_bytes, one.state) for one in claims(text)] == [(64 * GIB, None)] * 2
+    assert {one.silent["state"].reason for one in claims(text)} == {"not-asked"}
 
 
 def test_a_row_in_which_the_table_ends_has_failed() -> None:

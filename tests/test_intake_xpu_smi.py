@@ -38,7 +38,8 @@ def test_the_list() -> None:
 
 def test_one_device_in_full() -> None:
     (claim,) = claims(xpu_smi_json, ONE)
-    assert (claim.memory_bytes, claim.serial, claim.state) == (128 << 30, "LQAC00000001", "ok")
+    assert (claim.memory_bytes, claim.serial, claim.state) == (128 << 30, "LQAC00000001", None)
+    assert claim.silent["state"].reason == "not-asked"
     assert [one.id for one in claim.partitions] == ["tile:0", "tile:1"]
     assert claim.link is not None
     assert (claim.link.max_speed_gts, claim.link.max_width, claim.link.speed_gts) == (32.0, 16, None)

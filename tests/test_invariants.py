@@ -16,7 +16,7 @@ import captures
 import recordings
 import samples
 from raxl.collect import assemble, inputs, keeping, unknown
-from raxl.host import Question
+from raxl.host import Answer, Question, record
 from raxl.host.record import Recording
 from raxl.model import codec
 from raxl.model.accelerator import Accelerator
@@ -308,3 +308,11 @@ def by_place(node: Node) -> dict[str, list[Accelerator]]:
 def ends(node: Node, link: Link) -> frozenset[str]:
     places = {device.id: place(device) for device in node.accelerators}
     return frozenset(places.get(id, id) for id in (link.a, link.b))
+
+
+@pytest.mark.parametrize("name", record.OF_PROCESS)
+@pytest.mark.parametrize("value", ["x", 7, None, [], {"system": 3}, True], ids=repr)
+def test_what_the_process_was_told_may_have_been_edited(name: str, value: object) -> None:
+    answers = recordings.recording("none-cpu-server").answers
+    node = assemble.node(Recording({**answers, Question("process", name): Answer(value)}, recorded_by="0"))
+    assert node.accelerators == ()

@@ -41,7 +41,7 @@ def test_the_table_with_processes(tmp_path: Path) -> None:
         ("neuron:2", "0000:a0:1c.0"),
     ]
     assert {(device.model, device.memory_bytes, device.state) for device in node.accelerators} == {
-        ("Trainium1", 32 << 30, "ok")
+        ("Trainium1", 32 << 30, "unknown")
     }
     assert {device.attributes["neuron_cores"] for device in node.accelerators} == {2}
     assert joined(node) == {("neuron:0", "neuron:1", "NEURON"), ("neuron:0", "neuron:2", "NEURON")}
@@ -122,11 +122,25 @@ def test_links_that_lead_away_or_back_from_one_end_alone(tmp_path: Path) -> None
 def test_the_monitor_s_counters_tell_the_state(tmp_path: Path) -> None:
     node = of_text(seeds.NEURON_MONITOR, tmp_path)
     assert [(device.model, device.state, device.architecture) for device in node.accelerators] == [
-        ("Inferentia2", "ok", "NeuronCore-v2"),
+        ("Inferentia2", "unknown", "NeuronCore-v2"),
         ("Inferentia2", "degraded", "NeuronCore-v2"),
     ]
     assert node.accelerators[1].attributes["mem_ecc_uncorrected"] == 2
     assert (node.placement.region, node.placement.zone) == ("us-east-1", "us-east-1d")
+
+
+def test_that_counters_of_some_devices_are_missing_is_told(tmp_path: Path) -> None:
+    node = of_text(seeds.NEURON_MONITOR.replace('"neuron_device_count": 2', '"neuron_device_count": 4'), tmp_path)
+    assert [device.state for device in node.accelerators] == ["unknown", "degraded", "unknown", "unknown"]
+    (problem,) = [one for one in node.problems if one.reason == DISAGREEMENT]
+    assert problem.message == "neuron-monitor counts 4 devices, its counters list 2"
+
+
+def test_of_a_stream_that_ends_in_a_period_the_last_whole_one_counts(tmp_path: Path) -> None:
+    cut = seeds.NEURON_MONITOR[: seeds.NEURON_MONITOR.index('"mem_ecc_uncorrected": 2')]
+    node = of_text(seeds.NEURON_MONITOR + cut, tmp_path)
+    assert [device.state for device in node.accelerators] == ["unknown", "degraded"]
+    assert [one for one in node.problems if one.reason == "failed"] == []
 
 
 def test_the_monitor_s_own_error_is_told(tmp_path: Path) -> None:

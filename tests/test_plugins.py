@@ -19,13 +19,15 @@ import guests
 import recordings
 from raxl.cli import generated
 from raxl.collect import plugin_recordings
-from raxl.errors import CannotStart
+from raxl.errors import CannotStart, UsageError
 from raxl.model import codec
-from raxl.plugins import ledger, registry, scaffold
+from raxl.plugins import entry_points, ledger, registry, scaffold
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples/raxl-example-accelerator"
 MACHINE = "amd-mi210"
+PORT = "0000:20:02.0"
+"""On its bus, and no accelerator."""
 
 
 @pytest.fixture(scope="module")
@@ -57,11 +59,6 @@ def without(machine: Path) -> dict[str, Any]:
     return node(root=machine)
 
 
-CLAIM = """
-from raxl.model.report import Claim, Report
-def of(vendor, address, **more):
-    return Report(claims=(Claim(vendor, "npu", "guest", address=address, **more),))
-"""
 BAD = {
     "raises when imported": ({"top": "raise OSError('libguest.so')"}, "failed", "OSError: libguest.so"),
     "needs a missing library": ({"top": "import guest_driver"}, "not-installed", "No module named 'guest_driver'"),
@@ -76,27 +73,23 @@ BAD = {
     "leaves in parse": ({"parse": "os._exit(0)"}, "failed", "it ended its process"),
     "hangs in parse": ({"parse": "time.sleep(600)"}, "timed-out", "it did not answer within 4 s"),
     "gives no report": ({"parse": "return 7"}, "failed", "parse gives no Report"),
-    "claims another's device": (
-        {"top": CLAIM, "parse": "return of('nvidia', '0000:99:00.0')"},
+    "writes into every pipe": (
+        {
+            "top": "import contextlib",
+            "parse": "for n in range(3, 30):\n            with contextlib.suppress(OSError):\n"
+            '                os.write(n, b\'["ask", "nothing", "x"]\\n\')',
+        },
         "failed",
-        "it claims a device of nvidia, and is for guest",
+        "it broke off: AttributeError",
     ),
     "calls itself nvidia": (
         {"vendor": "nvidia"},
         "failed",
         "raxl has a plug-in for nvidia",
     ),
-    "names no place": ({"top": CLAIM, "parse": "return of('guest', 'slot 3')"}, "failed", "slot 3 is no PCI address"),
-    "gives a number that none can be": (
-        {"top": CLAIM, "parse": "return of('guest', '0000:99:00.0', memory_bytes=10**30)"},
-        "failed",
-        "memory or index of a device is no number that one can have",
-    ),
-    "gives another's words": (
-        {"parse": "from raxl.model.problem import Problem; return Report(problems=(Problem('a', 'because', ''),))"},
-        "failed",
-        "a reason is none of the vocabulary",
-    ),
+    "has no vendor": ({"vendor": ""}, "failed", "its vendor is '': ids cannot begin so"),
+    "has an odd vendor": ({"vendor": "Guest Inc. 0000:"}, "failed", "its vendor is 'Guest Inc. 0000:'"),
+    "has a vendor without end": ({"vendor": "v" * 100000}, "failed", "its vendor is 'vvv"),
 }
 
 
@@ -118,20 +111,205 @@ def test_a_bad_plug_in_costs_one_problem_that_names_its_package(
         assert found[field] == without[field], field
 
 
-def test_what_a_plug_in_prints_and_edits_changes_nothing(
-    machine: Path, without: dict[str, Any], tmp_path: Path
+CLAIM = """
+from raxl.model.accelerator import Fabric, Partition, RayView
+from raxl.model.component import PciLink, Switch
+from raxl.model.report import Claim, LinkClaim, Report, Silence
+from raxl.model.problem import Problem
+from raxl.model.nic import Nic
+class Odd: pass
+def of(vendor="guest", kind="npu", **more):
+    return Report(claims=(Claim(vendor, kind, "guest", **{"address": "0000:20:02.0", **more}),))
+def joined(*links):
+    return Report(claims=of().claims, links=links)
+"""
+GONE = "no device"
+WRONG: dict[str, tuple[str, dict[str, Any] | str, str]] = {
+    "a device of another vendor": ("of(vendor='nvidia')", GONE, "a device of nvidia: it is for guest"),
+    "no vendor": ("of(vendor='')", GONE, "claims[0].vendor is ''"),
+    "no kind of the list": ("of(kind='toaster')", GONE, "claims[0].kind is 'toaster'"),
+    "no address": ("of(address='slot 3')", GONE, "claims[0].address is 'slot 3'; a device without address"),
+    "an address as tools spell it": ("of(address='00000000:20:02.0')", GONE, "address is '00000000:20:02.0'"),
+    "an address that is not on the bus": ("of(address='0000:99:00.0')", GONE, "0000:99:00.0 is not on the bus"),
+    "nothing that tells it from others": ("of(address=None)", GONE, "a device without address, UUID and index"),
+    "such an address beside an index": (
+        "of(address='0000:99:00.0', index=3)",
+        {"id": "guest:3", "pci": None},
+        "0000:99:00.0 is not on the bus",
+    ),
+    "a negative NUMA node": ("of(numa_node=-7)", {"numa_node": 0}, "claims[0].numa_node is -7"),
+    "negative memory": ("of(memory_bytes=-1)", {"memory_bytes": None}, "claims[0].memory_bytes is -1"),
+    "no memory": ("of(memory_bytes=0)", {"memory_bytes": None}, "claims[0].memory_bytes is 0"),
+    "memory without end": ("of(memory_bytes=10**30)", {"memory_bytes": None}, "claims[0].memory_bytes is 1000"),
+    "memory in words": ("of(memory_bytes='16 GiB')", {"memory_bytes": None}, "claims[0].memory_bytes is '16 GiB'"),
+    "a yes for a number": ("of(index=True)", {"index": None}, "claims[0].index is True"),
+    "a negative index": ("of(index=-1)", {"index": None, "id": "guest@0000:20:02.0"}, "claims[0].index is -1"),
+    "an empty serial": ("of(serial='')", {"serial": None}, "claims[0].serial is ''"),
+    "a serial that no terminal shows": ("of(serial='\\x1b[0m ')", {"serial": None}, "claims[0].serial is "),
+    "a model without end": ("of(model='x' * (1 << 20))", {"model": None}, "claims[0].model is 'xxx"),
+    "no state": ("of(state='fine')", {"state": "unknown"}, "claims[0].state is 'fine'"),
+    "another id than the bus": ("of(device_id='beef')", {}, "0000:20:02.0 has the id beef: the bus says 14a0"),
+    "attributes of odd types": (
+        "of(attributes={'a': [1], 'b': Odd(), 'c': {}, 'd': 1.5, 'e': '', 'f': 2**80, '': 1})",
+        {"attributes": {"d": 1.5}},
+        "claims[0].attributes.a is [1]; claims[0].attributes.b is {'type': 'Odd'}",
+    ),
+    "a link as wide as none": (
+        "of(link=PciLink(width=-4, speed_gts=1e9, max_width=16))",
+        {},
+        "claims[0].link.speed_gts is 1000000000.0; claims[0].link.width is -4",
+    ),
+    "partitions": (
+        "of(partitions=(Partition('a', memory_bytes=-1), Partition('')))",
+        {"partitions": [{"id": "a", "profile": None, "memory_bytes": None}]},
+        "claims[0].partitions[0].memory_bytes is -1; claims[0].partitions[1].id is ''",
+    ),
+    "a reason of its own": (
+        "of(silent={'serial': Silence('because', 'x')})",
+        {"serial": None},
+        "claims[0].silent.serial.reason is 'because'",
+    ),
+    "a problem of its own": (
+        "Report(problems=(Problem('a', 'because', ''),))",
+        GONE,
+        "problems[0].reason is 'because'",
+    ),
+    "a record of another kind": ("Report(claims=('x', Partition('a')))", GONE, "claims[0] is 'x'; claims[1].vendor is"),
+    "a PCIe switch of its own": (
+        "Report(claims=of().claims, switches=(Switch('0000:20:02.0', 'pcie'), Switch('x', 'crossbar')))",
+        {},
+        "switches[1].kind is 'crossbar'; a PCIe switch 0000:20:02.0: raxl reads those from the bus",
+    ),
+    "a link to nowhere": (
+        "joined(LinkClaim('0000:20:02.0', 'guest#9', 'EX1', 'ex', 1))",
+        {},
+        "a link of 0000:20:02.0 and guest#9: nothing is called guest#9",
+    ),
+    "a link of others": (
+        "joined(LinkClaim('0000:23:00.0', '0000:43:00.0', 'EX1', 'ex', 1))",
+        {},
+        "a link of 0000:23:00.0 and 0000:43:00.0: neither is its own",
+    ),
+    "a link with itself": (
+        "joined(LinkClaim('0000:20:02.0', '0000:20:02.0', 'EX1', 'ex', 1))",
+        {},
+        "a link of 0000:20:02.0 with itself",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_what_cannot_be_is_left_out_with_one_problem(
+    what: str, machine: Path, without: dict[str, Any], tmp_path: Path
 ) -> None:
-    mischief = "print('a banner'); os.write(1, b'forged'); os.write(2, b'forged'); os.environ.clear()"
-    path = guests.install(tmp_path, guests.plugin(top=mischief, ask=mischief, parse=mischief))
+    said, believed, words = WRONG[what]
+    path = guests.install(tmp_path, guests.plugin(top=CLAIM, parse=f"return {said}"))
     found = node("--plugins", "guest", path=path, root=machine)
-    assert found.pop("looked_for")["families"] == [*without["looked_for"]["families"], "Guest"]
+    (cost,) = (problem for problem in found["problems"] if "guest-package" in problem["message"])
+    assert (cost["subject"], cost["reason"]) == ("plugins.guest", "failed")
+    assert cost["message"].startswith("the plug-in guest of guest-package says what cannot be: ")
+    assert words in cost["message"]
+    assert len(cost["message"]) < 1000
+    devices = [device for device in found["accelerators"] if device["vendor"] == "guest"]
+    if believed == GONE:
+        assert devices == []
+        assert found["accelerators"] == without["accelerators"]
+    else:
+        (device,) = devices
+        assert {field: device[field] for field in believed} == believed
+    assert "ex" not in {link["kind"] for link in found["links"]}
+
+
+def test_of_a_link_what_can_be_is_kept(machine: Path, tmp_path: Path) -> None:
+    link = "LinkClaim('0000:20:02.0', '0000:23:00.0', 'X', 'ex', -4, -1, 'guessed', 'fine')"
+    path = guests.install(tmp_path, guests.plugin(top=CLAIM, parse=f"return joined({link})"))
+    found = node("--plugins", "guest", path=path, root=machine)
+    (told,) = (one for one in found["links"] if one["kind"] == "ex")
+    assert {told[field] for field in ("link_class", "count", "bandwidth_bytes_per_second", "state")} == {None}
+    assert told["bandwidth_source"] is None
+    (cost,) = (problem["message"] for problem in found["problems"] if "guest-package" in problem["message"])
+    for words in ("link_class is 'X'", "count is -4", "bandwidth_source is 'guessed'", "state is 'fine'"):
+        assert f"links[0].{words}" in cost
+
+
+def test_a_device_that_fell_off_the_bus_keeps_its_address(machine: Path, tmp_path: Path) -> None:
+    said = "of(address='0000:99:00.0', state='lost')"
+    path = guests.install(tmp_path, guests.plugin(top=CLAIM, parse=f"return {said}"))
+    found = node("--plugins", "guest", path=path, root=machine)
+    assert [one["state"] for one in found["accelerators"] if one["id"] == "guest@0000:99:00.0"] == ["lost"]
+    assert not any("guest-package" in problem["message"] for problem in found["problems"])
+
+
+def test_two_of_one_vendor_do_not_share_an_id(machine: Path, tmp_path: Path) -> None:
+    both = ("first", 0, ("0000:20:02.0", "0000:a0:02.0")), ("second", 1, ("0000:40:02.0", "0000:c0:02.0"))
+    for package, first, addresses in both:
+        claims = ", ".join(f"*of(address={one!r}, index={n}).claims" for n, one in enumerate(addresses, first))
+        parse = f"return Report(claims=({claims}))"
+        guests.install(tmp_path, guests.plugin(top=CLAIM, parse=parse), name=package, package=f"{package}-package")
+    found = node("--plugins", "first", "--plugins", "second", path=tmp_path, root=machine)
+    told = {device["id"]: device["pci"]["address"] for device in found["accelerators"] if device["vendor"] == "guest"}
+    assert told == {"guest:0": "0000:20:02.0", "guest:1": "0000:a0:02.0", "guest:2": "0000:c0:02.0"}
+    assert [one["message"] for one in found["problems"] if one["subject"].startswith("plugins.")] == [
+        "0000:40:02.0: claimed by the plug-ins first of first-package and second of second-package; "
+        "the first one is believed"
+    ]
+
+
+PRINTS = "the plug-in guest of guest-package prints to standard output, which is thrown away"
+PRINTING = {
+    "a line while asking": {"ask": "print('a banner')"},
+    "a line while parsing": {"parse": "print('a banner')"},
+    "past Python": {"parse": "os.write(1, b'forged')"},
+    "when it is imported": {"top": "print('a banner')"},
+    "more than a pipe holds": {"ask": "print('x' * (1 << 20))"},
+    "through a child": {"parse": "os.system('echo forged')"},
+    "and closes its output": {"parse": "print('x'); sys.stdout.close(); os.close(1)"},
+}
+
+
+@pytest.mark.parametrize("how", PRINTING)
+def test_printing_costs_one_warning_and_no_device(
+    how: str, machine: Path, without: dict[str, Any], tmp_path: Path
+) -> None:
+    path = guests.install(tmp_path, guests.plugin(**PRINTING[how], claimed=(PORT,)))
+    found = node("--plugins", "guest", path=path, root=machine)
+    (cost,) = (one for one in found["problems"] if one["subject"] == "plugins.guest")
+    assert (cost["reason"], cost["message"]) == ("failed", PRINTS)
+    assert "guest@0000:20:02.0" in [device["id"] for device in found["accelerators"]]
+
+
+@pytest.mark.parametrize("half", ["top", "ask", "parse"])
+def test_editing_the_environment_costs_one_warning_and_changes_nothing(
+    half: str, machine: Path, without: dict[str, Any], tmp_path: Path
+) -> None:
+    parts = {half: "os.environ.clear(); os.write(2, b'forged')"}
+    path = guests.install(tmp_path, guests.plugin(**parts))
+    guests.install(tmp_path, guests.plugin(ask="assert os.environ['HOME']"), name="next", package="next-package")
+    found = node("--plugins", "guest", "--plugins", "next", path=path, root=machine)
+    assert found.pop("looked_for")["families"] == [*without["looked_for"]["families"], "Guest", "Guest"]
+    (cost,) = (problem for problem in found["problems"] if problem not in without["problems"])
+    assert (cost["subject"], cost["reason"]) == ("plugins.guest", "failed")
+    assert cost["message"] == "the plug-in guest of guest-package edits the environment, which nobody else sees"
+    found["problems"].remove(cost)
     assert found == {field: value for field, value in without.items() if field != "looked_for"}
+
+
+def test_several_faults_of_one_plug_in_are_one_problem(machine: Path, tmp_path: Path) -> None:
+    does = "print('x'); os.environ['X'] = 'y'; return of(numa_node=-7)"
+    path = guests.install(tmp_path, guests.plugin(top=CLAIM, parse=does))
+    found = node("--plugins", "guest", path=path, root=machine)
+    (cost,) = (problem for problem in found["problems"] if "guest-package" in problem["message"])
+    assert cost["message"] == (
+        f"{PRINTS}; it edits the environment, which nobody else sees; it says what cannot be: claims[0].numa_node is -7"
+    )
+    listed = run("plugins", "list", "--plugins", "guest", path=path, root=machine).stdout
+    assert "which nobody else sees" not in listed, "its probe does none of it"
 
 
 def test_two_that_claim_one_device_are_both_named_and_raxl_s_own_is_believed(
     machine: Path, without: dict[str, Any], tmp_path: Path
 ) -> None:
-    path = guests.install(tmp_path, guests.plugin(claimed=("0000:23:00.0", "0000:99:00.0")))
+    path = guests.install(tmp_path, guests.plugin(claimed=("0000:23:00.0", PORT)))
     found = node("--plugins", "guest", path=path, root=machine)
     contested = [problem for problem in found["problems"] if problem["subject"].startswith("plugins.")]
     assert [problem["message"] for problem in contested] == [
@@ -139,11 +317,11 @@ def test_two_that_claim_one_device_are_both_named_and_raxl_s_own_is_believed(
     ]
     addresses = [device["pci"]["address"] for device in found["accelerators"]]
     assert addresses.count("0000:23:00.0") == 1
-    assert [device["id"] for device in found["accelerators"] if device["vendor"] == "guest"] == ["guest@0000:99:00.0"]
+    assert [device["id"] for device in found["accelerators"] if device["vendor"] == "guest"] == ["guest@0000:20:02.0"]
 
 
 def test_a_recording_replays_with_the_plug_in(machine: Path, tmp_path: Path) -> None:
-    path = guests.install(tmp_path / "path", guests.plugin(ask="host.text('/etc/guest')", claimed=("0000:99:00.0",)))
+    path = guests.install(tmp_path / "path", guests.plugin(ask="host.text('/etc/guest')", claimed=(PORT,)))
     (machine / "etc/guest").write_text("here\n")
     kept = tmp_path / "kept.tar.gz"
     arguments = ("topo", "--plugins", "guest", "--format", "json")
@@ -166,6 +344,84 @@ def test_a_name_that_is_none_and_one_that_is_two(tmp_path: Path) -> None:
     assert run("topo", "--plugins", "nvidia").returncode == 0
 
 
+def gone(process: str) -> bool:
+    until = time.monotonic() + 5
+    while Path(f"/proc/{process}").exists() and time.monotonic() < until:
+        if "State:\tZ" in Path(f"/proc/{process}/status").read_text():
+            return True
+        time.sleep(0.02)
+    return not Path(f"/proc/{process}").exists()
+
+
+@pytest.mark.parametrize("half", ["ask", "parse"])
+def test_no_thread_and_no_child_of_a_plug_in_outlives_raxl(half: str, machine: Path, tmp_path: Path) -> None:
+    mark = tmp_path / "its-processes"
+    does = (
+        "import subprocess, threading\n"
+        "        threading.Thread(target=time.sleep, args=(600,)).start()\n"
+        "        started = subprocess.Popen(['sleep', '600'])\n"
+        f"        open({str(mark)!r}, 'a').write(f'{{os.getpid()}} {{started.pid}} ')"
+    )
+    parts = {half: does}
+    path = guests.install(tmp_path / "path", guests.plugin(claimed=(PORT,), **parts))
+    found = node("--plugins", "guest", path=path, root=machine)
+    assert "guest@0000:20:02.0" in [device["id"] for device in found["accelerators"]]
+    assert mark.read_text()
+    for process in mark.read_text().split():
+        assert gone(process)
+
+
+def test_no_process_of_a_plug_in_outlives_a_raxl_that_is_killed(machine: Path, tmp_path: Path) -> None:
+    mark = tmp_path / "its-process"
+    spin = f"open({str(mark)!r}, 'w').write(str(os.getpid()))\n        while True: pass"
+    path = guests.install(tmp_path / "path", guests.plugin(parse=spin))
+    environment = {**os.environ, "PYTHONPATH": str(path), "RAXL_HOST_ROOT": str(machine)}
+    command = [sys.executable, "-m", "raxl", "topo", "--plugins", "guest"]
+    raxl = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    until = time.monotonic() + 20
+    while not (mark.exists() and mark.read_text()) and time.monotonic() < until:
+        time.sleep(0.02)
+    raxl.kill()
+    raxl.wait(timeout=10)
+    assert gone(mark.read_text())
+
+
+DAMAGE = {
+    "no UTF-8": (b"[raxl.accelerators]\nlost = a:B\n\xff\xfe", "it is no UTF-8"),
+    "a line that is none": (b"[console_scripts]\nsomething\n", "line 2 is no entry point: 'something'"),
+    "no section": (b"lost = a:B\n", "line 1 is no entry point: 'lost = a:B'"),
+    "no class": (b"[raxl.accelerators]\nlost = a-b\nx = :\n", "line 2 is no entry point: 'lost = a-b' and 1 more"),
+}
+
+
+@pytest.mark.parametrize("how", DAMAGE)
+def test_a_damaged_list_of_another_package_is_told_and_the_others_load(how: str, machine: Path, tmp_path: Path) -> None:
+    content, words = DAMAGE[how]
+    path = guests.install(tmp_path, guests.plugin(claimed=(PORT,)))
+    guests.install(tmp_path, guests.plugin(), name="lost", package="a-damaged-one")
+    (path / "a_damaged_one-1.2.dist-info/entry_points.txt").write_bytes(content)
+    for arguments in (["topo", "--plugins", "guest"], ["plugins", "list", "--plugins", "guest"], ["plugins", "list"]):
+        done = run(*arguments, "--format", "json", path=path, root=machine)
+        assert done.returncode == 0
+        told = "entry_points.txt of the package a-damaged-one is damaged, plug-ins may be missing"
+        assert done.stderr == f"{told}: {words}\n"
+        assert ("guest@0000:20:02.0" if arguments[0] == "topo" else '"guest-package"') in done.stdout
+    assert run("topo", path=path, root=machine).stderr == "", "it is looked for where plug-ins are wanted"
+
+
+def test_metadata_that_nobody_can_read_are_no_name(machine: Path, tmp_path: Path) -> None:
+    path = guests.install(tmp_path, guests.plugin())
+    (path / "guest_package-1.2.dist-info/METADATA").write_bytes(b"Name: \xff\xfe")
+    done = run("plugins", "list", "--format", "json", path=path, root=machine)
+    (found,) = (one for one in json.loads(done.stdout)["plugins"] if one["name"] == "guest")
+    assert (found["package"], found["version"]) == ("guest_package-1.2", "?")
+
+
+def test_what_stands_in_a_list_of_entry_points() -> None:
+    text = "# x\n[ raxl.accelerators ]\n a = b.c : D [extra]\n\n[other]\nx = anything goes\n"
+    assert entry_points.read(text, ("raxl.accelerators",)) == ((("raxl.accelerators", "a", "b.c:D"),), "")
+
+
 def test_ctrl_c_leaves_no_process_of_a_plug_in(machine: Path, tmp_path: Path) -> None:
     mark = tmp_path / "its-process"
     spin = f"open({str(mark)!r}, 'w').write(str(os.getpid()))\n        while True: pass"
@@ -179,7 +435,7 @@ def test_ctrl_c_leaves_no_process_of_a_plug_in(machine: Path, tmp_path: Path) ->
     raxl.send_signal(signal.SIGINT)
     raxl.communicate(timeout=10)
     assert raxl.returncode == 130
-    assert not Path(f"/proc/{mark.read_text()}").exists()
+    assert gone(mark.read_text())
 
 
 def test_live_tries_it_on_this_machine_too(installed: Path, tmp_path: Path) -> None:
@@ -243,10 +499,41 @@ def test_the_example_is_what_new_writes(tmp_path: Path) -> None:
     assert len(made[Path("raxl_example/plugin.py")].splitlines()) < 100
 
 
-@pytest.mark.parametrize("name", ["nvidia", "Example", "a-b", "../x", "", "1x", "x" * 41])
-def test_a_name_that_is_none_makes_nothing(name: str, tmp_path: Path) -> None:
-    done = run("plugins", "new", "--folder", str(tmp_path), "--", name)
-    assert done.returncode == 2
+NO_NAMES = {
+    "raxl has a plug-in of its own that is called so": ("nvidia", "tpu", "ascend"),
+    "it is no such word": ("Example", "a-b", "../x", "", "1x", "x" * 41, "a__b", "_a", "a_", "ä", "a.b", "a\nb", "a b"),
+    "the word means something else to Python, YAML or raxl": (
+        *("none", "true", "false", "null", "yes", "class", "import", "match", "print", "exception"),
+        *(
+            "report",
+            "claim",
+            "silence",
+            "host",
+            "named_tuple",
+            "pci_function",
+            "answers",
+            "raxl",
+            "plugins",
+            "families",
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize(("why", "name"), [(why, name) for why, names in NO_NAMES.items() for name in names])
+def test_a_name_that_is_none_makes_nothing(why: str, name: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        scaffold.write(name, tmp_path)
+    assert caught.value.why == why
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_name_that_is_none_is_one_line_that_says_what_is_allowed(tmp_path: Path) -> None:
+    done = run("plugins", "new", "--folder", str(tmp_path), "--", "none")
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("raxl: error: 'none' is no name for a plug-in (the word means something else to Python")
+    assert "Allowed: lower case letters, digits and single underscores" in line
     assert list(tmp_path.iterdir()) == []
 
 
@@ -369,6 +656,63 @@ def test_each_fault_is_seen_by_its_criterion(name: str, tmp_path: Path) -> None:
         text = text.replace('_FILES = ("memory_bytes",', '_FILES = ("memory_byte",')
     found = criteria(text, tmp_path)
     assert not found[name][0], found
+
+
+def test_the_first_failure_is_told_and_no_case_is_no_success(tmp_path: Path) -> None:
+    text = PLUGIN.replace(
+        "        return presence.look(", "        raise OSError('the first')\n        return presence.look("
+    )
+    found = criteria(
+        text.replace("        on_bus = [", "        raise OSError('the second')\n        on_bus = ["), tmp_path
+    )
+    is_met, evidence = found["recognises its devices"]
+    assert not is_met
+    assert evidence == "two-cards: OSError: the first; no recording shows one"
+    of_each = (
+        "probe sees what is there",
+        "ids do not follow the order of the bus",
+        "every null has its reason",
+        "damage is survived",
+        "links are symmetric",
+        "Ray's names",
+    )
+    for name in of_each:
+        assert found[name] == (False, "no case"), name
+
+
+def test_what_cannot_be_is_told_by_the_suite(tmp_path: Path) -> None:
+    found = criteria(PLUGIN.replace('kind="npu"', 'kind="toaster"'), tmp_path)
+    is_met, evidence = found["recognises its devices"]
+    assert not is_met
+    assert evidence.startswith("two-cards: it says what cannot be: claims[0].kind is 'toaster'; claims[1].kind is")
+
+
+def test_a_package_without_recordings_has_no_case(tmp_path: Path) -> None:
+    path = guests.install(tmp_path, guests.plugin(parse="print('a banner')"))
+    done = run("plugins", "check", "guest", path=path)
+    assert done.returncode == 1
+    assert done.stdout.startswith("guest of guest-package 1.2: no tier\n")
+    assert re.search("not +experimental +probe is cheap +no case", done.stdout)
+    assert re.search("not +experimental +damage is survived +no case", done.stdout)
+    assert done.stderr == PRINTS + "\n"
+
+
+def test_every_plug_in_of_a_package_is_checked_and_told(installed: Path, tmp_path: Path) -> None:
+    subprocess.run(["cp", "-r", f"{installed}/.", str(tmp_path)], check=True)
+    (points,) = tmp_path.glob("*.dist-info/entry_points.txt")
+    points.write_text(points.read_text().rstrip() + "\nother = raxl_example.plugin:Missing\n")
+    done = run("plugins", "check", "raxl-example-accelerator", "--format", "json", path=tmp_path)
+    assert done.returncode == 1
+    assert [(one["name"], one["tier"]) for one in json.loads(done.stdout)["plugins"]] == [
+        ("example", "experimental"),
+        ("other", None),
+    ]
+    done = run("plugins", "check", "raxl-example-accelerator", path=tmp_path)
+    assert done.returncode == 1
+    assert "example of raxl-example-accelerator 0.1.0: experimental\n" in done.stdout
+    assert "other of raxl-example-accelerator 0.1.0: no tier\n" in done.stdout
+    assert "module 'raxl_example.plugin' has no attribute 'Missing'" in done.stdout
+    assert run("plugins", "check", "example", path=tmp_path).returncode == 0
 
 
 def test_a_plug_in_that_hangs_is_given_up_by_the_suite(tmp_path: Path) -> None:

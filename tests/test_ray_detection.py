@@ -26,9 +26,9 @@ from raxl.model.node import Node
 from raxl.model.ray_readings import RayReadings
 from raxl.sources import ray_view
 from raxl.topology import ray_advice, ray_detection, ray_visible
-from raxl.topology.ray_counts import Here
+from raxl.topology.ray_counts import NVML_COUNTING, Here
 from raxl.topology.ray_detection import Detection
-from ray_itself import STARTS, Ray
+from ray_itself import FAILS_TO_COUNT, STARTS, Ray
 
 FOLDER = Path(__file__).parent / "ray"
 
@@ -159,6 +159,12 @@ MACHINES = {
         "Ray would register no neuron_cores (no driver is bound to what is on the bus): load the driver",
     ),
     "neuron-sound": Expected("y"),
+    "nvml-does-not-count": Expected(
+        "nnnn",
+        "ray",
+        "Ray would not start (Ray does not catch an NVML that does not count: NVML error 999: Unknown Error (it "
+        "starts, and does not count its devices)): repair the driver first",
+    ),
     "override-differs": Expected(
         "yyyy",
         "ray.GPU",
@@ -207,6 +213,11 @@ MACHINES = {
         "ray.TPU",
         "Ray would register 3 TPU (TPU_VISIBLE_CHIPS=0,0,9 names 0 twice and names 9, which is not here): set "
         "TPU_VISIBLE_CHIPS=0",
+    ),
+    "tpu-two-functions-a-chip": Expected(
+        "yyy",
+        "ray.TPU",
+        "Ray would register 6 TPU (6 VFIO groups hold a device of Google's): start it with --resources='{\"TPU\": 3}'",
     ),
     "tpu-phantom-beside-gpus": Expected(
         "????",
@@ -302,6 +313,8 @@ def ray(name: str, tmp_path: Path) -> Ray:
     if "amdsmi" in (readings.packages.value or ()):
         amdsmi = 1 if readings.amdsmi.value is None else readings.amdsmi.value
     nvml = readings.nvml.value if readings.nvml.reason is None else None
+    if readings.nvml.message.endswith(NVML_COUNTING):
+        nvml = FAILS_TO_COUNT
     return Ray(machine(name), tmp_path, nvml, amdsmi)
 
 
@@ -325,7 +338,10 @@ def test_ray_itself_registers_what_the_correction_says(name: str, ray: Ray) -> N
     message = MACHINES[name].message
     given, environment = flags(message), changes(message)
     if not given and not environment:
-        assert any(word in message for word in ("uninstall", "--labels", "correct ", "give the container", "load the"))
+        assert any(
+            word in message
+            for word in ("uninstall", "--labels", "correct ", "give the container", "load the", "repair")
+        )
         return
     wanted = {"GPU": given.get("num_gpus"), **given.get("resources", {})}
     for start in ray.starts(starts_of(name), environment, **given):

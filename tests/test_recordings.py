@@ -15,7 +15,7 @@ import pytest
 import kept
 import recordings
 import stubs
-from raxl.cli import discover, topo
+from raxl.cli import discover, labels, topo
 from raxl.cli.source import Source
 from raxl.cli.streams import Streams
 
@@ -26,7 +26,10 @@ VIEWS: dict[str, tuple[Callable[..., int], Callable[[Source], object]]] = {
     "topo-expand.txt": (topo.run, lambda source: topo.Options(source, expand=True)),
     "topo-matrix.txt": (topo.run, lambda source: topo.Options(source, view=topo.View.matrix)),
     "topo.json": (topo.run, lambda source: topo.Options(source, format=topo.Format.json)),
+    "labels.txt": (labels.run, labels.Options),
 }
+LABELLED = ("nvidia-gb200-tray", "nvidia-hgx-h100-gpu-lost", "gaudi-hls2", "none-pci-denied")
+"""Recordings whose labels are expected in every format."""
 
 PATHS = {
     "amd-mi210": (("0", "1"), ("0", "2")),
@@ -142,6 +145,24 @@ def check(
     assert code == EXIT_CODES[name]
 
 
+LABEL_VIEWS = {
+    f"labels-{format.value}{'.json' if format is labels.Format.json else '.txt'}": format
+    for format in labels.Format
+    if format is not labels.Format.text
+}
+
+
+@pytest.mark.parametrize("view", LABEL_VIEWS)
+@pytest.mark.parametrize("name", LABELLED)
+def test_labels_are_as_expected(
+    name: str, view: str, snapshots: Path, monkeypatch: pytest.MonkeyPatch, accept: bool
+) -> None:
+    def options(source: Source) -> labels.Options:
+        return labels.Options(source, format=LABEL_VIEWS[view])
+
+    check(name, view, labels.run, options, snapshots, monkeypatch, accept)
+
+
 def path_view(a: str, b: str, format: topo.Format) -> str:
     return f"path-{a}-{b}.{'json' if format is topo.Format.json else 'txt'}"
 
@@ -169,6 +190,7 @@ def test_nothing_is_expected_of_recordings_that_are_gone(accept: bool) -> None:
     found = {path.relative_to(kept.FOLDER) for path in kept.FOLDER.glob("*/*")}
     wanted = {Path(name, view) for name in recordings.NAMES for view in VIEWS}
     wanted |= {Path(name, path_view(a, b, format)) for name, a, b, format in ASKED_PATHS}
+    wanted |= {Path(name, view) for name in LABELLED for view in LABEL_VIEWS}
     wanted |= {
         Path(f"{stub.name}-{name}", view) for stub in stubs.ALL for name in stub.machines for view in stubs.VIEWS
     }

@@ -26,7 +26,19 @@ from raxl.model import codec
 
 KEY = b"k" * 32
 HOST, DOMAIN = "gpu-node-17", "gpu-node-17.example.org"
-IDENTITIES = {"name", "source", "boot_id", "uuid", "serial", "domain", "smi_uuid", "board_id", "sid", "asic_id"}
+IDENTITIES = {
+    "name",
+    "source",
+    "boot_id",
+    "uuid",
+    "serial",
+    "domain",
+    "smi_uuid",
+    "board_id",
+    "sid",
+    "asic_id",
+    "fabric_domain",
+}
 """The fields of an inventory that may differ."""
 
 

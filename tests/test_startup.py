@@ -23,7 +23,15 @@ print(*sys.modules)
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--version"], ["--help"], ["topo"], ["topo", "--help"], ["topo", "--from", str(MATRIX)], ["discover"]],
+    [
+        ["--version"],
+        ["--help"],
+        ["topo"],
+        ["topo", "--help"],
+        ["topo", "--from", str(MATRIX)],
+        ["discover"],
+        ["labels"],
+    ],
     ids=" ".join,
 )
 def test_nothing_heavy_is_loaded(arguments: list[str]) -> None:

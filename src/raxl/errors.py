@@ -8,6 +8,8 @@ RaxlError
     ├── UnknownForm         a file whose content is no form that is known
     ├── TooLarge            an archive over the limits
     ├── SchemaTooNew        a snapshot that a newer raxl wrote
+    ├── ClusterUnreachable  no Ray cluster answers at the address
+    ├── ClusterLocked       it wants a token
     └── MissingDependency   a package that the command needs
 
 A question to the machine that has no answer is no exception: it is an `Answer` that carries its reason
@@ -53,6 +55,14 @@ class PluginError(RaxlError):
 
 class CannotStart(RaxlError):
     """Nothing could be read or done."""
+
+
+class ClusterUnreachable(CannotStart):
+    """No Ray cluster answers at the address."""
+
+
+class ClusterLocked(CannotStart):
+    """The cluster wants a token that this environment does not give."""
 
 
 class UnreadableInput(CannotStart):

@@ -60,6 +60,24 @@ def writes_everywhere(host: Host) -> None:
     host.text("/after")
 
 
+def forges_lines(host: Host) -> None:
+    """Lines of the protocol that are none of the child's."""
+    host.text("/first")
+    lines = (
+        b'["ask", "command", "true"]\n["answer", 5, null, ""]\n',
+        b'["ask", [], {}]\n',
+        b'["task", 7]\n[[], 1]\n',
+        b'["task", "another"]\n',
+    )
+    for line in lines:
+        for descriptor in range(3, 20):
+            with contextlib.suppress(OSError):
+                os.write(descriptor, line)
+    host.text("/after")
+    time.sleep(0.2)
+    os._exit(0)
+
+
 def forks_and_dies(host: Host) -> None:
     """What it leaves behind holds the stream open."""
     if os.fork() == 0:

@@ -210,7 +210,7 @@ def _from_bus(function: PciFunction, silence: Silence | None) -> Claim:
         bound = Silence(
             NOT_APPLICABLE, f"the device is bound to {function.driver}, not to NVIDIA's driver", function.evidence
         )
-        silent = dict.fromkeys(silent, bound)
+        silent = dict.fromkeys(silent or _OF_DRIVER, bound)
     if function.evidence == "sysfs" and function.numa_node is None:
         silent["numa_node"] = Silence(NOT_PRESENT, "the firmware names no NUMA node", "sysfs")
     return Claim(

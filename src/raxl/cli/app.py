@@ -7,7 +7,7 @@ from typing import Annotated, Optional
 import typer
 
 from raxl import __version__
-from raxl.cli import discover, plugins, schema, snapshot, topo
+from raxl.cli import diff, discover, labels, place, plugins, schema, snapshot, topo
 
 app = typer.Typer(
     name="raxl",
@@ -22,6 +22,9 @@ app = typer.Typer(
 )
 app.command("discover")(discover.command)
 app.command("topo")(topo.command)
+app.command("diff")(diff.command)
+app.command("labels")(labels.command)
+app.command("place")(place.command)
 app.add_typer(snapshot.app, name="snapshot")
 app.add_typer(plugins.app, name="plugins")
 app.command("schema")(schema.command)

@@ -43,6 +43,8 @@ def command(
     output: source.Output = None,
     from_: source.From = None,
     as_node: source.AsNode = None,
+    cluster: source.Cluster = False,
+    address: source.Address = None,
     record: source.Record = None,
     timeout: source.Timeout = 20.0,
     plugins: source.Plugins = None,
@@ -50,7 +52,7 @@ def command(
     """List the accelerators and NICs that are here, their state, and what Ray calls them."""
     from raxl.cli.streams import Streams
 
-    chosen = source.Source(tuple(from_ or ()), as_node, record, timeout, tuple(plugins or ()))
+    chosen = source.Source(tuple(from_ or ()), as_node, record, timeout, tuple(plugins or ()), cluster, address)
     raise typer.Exit(run(Options(chosen, nics, tuple(expect or ()), expand, format_, output), Streams()))
 
 

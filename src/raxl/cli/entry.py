@@ -6,7 +6,7 @@ import os
 import sys
 from typing import Sequence
 
-LIVE = ("discover", "topo")
+LIVE = ("discover", "topo", "labels", "place")
 """Commands that read this machine unless `--from` names something else."""
 
 
@@ -35,8 +35,9 @@ def main() -> None:
     except KeyboardInterrupt:  # while modules are loaded
         code = 130
     finally:
-        if (loaded := sys.modules.get("raxl.collect.live")) is not None:
-            loaded.leave()
+        for name in ("raxl.collect.live", "raxl.collect.cluster"):
+            if (loaded := sys.modules.get(name)) is not None:
+                loaded.leave()
     sys.exit(code)
 
 
@@ -45,4 +46,6 @@ def will_ask(arguments: Sequence[str]) -> bool:
     asks = bool(arguments) and arguments[0] in LIVE
     if os.environ.get("RAXL_PLUGINS"):  # which they are is told later
         return False
-    return asks and not any(word.startswith(("--from", "--plugins")) or word in ("-h", "--help") for word in arguments)
+    return asks and not any(
+        word.startswith(("--from", "--plugins", "--cluster")) or word in ("-h", "--help") for word in arguments
+    )

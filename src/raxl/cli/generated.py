@@ -58,8 +58,8 @@ def _family(plugin: Plugin) -> Family:
     own = registry.built_in(plugin.name)
     rows = [(one.kind, one.count, one.sources) for one in ledger.of(own.vendor).captures]
     following = TIERS[TIERS.index(plugin.tier) + 1 :][:1] if plugin.tier else TIERS[:1]
-    missing = [one.evidence for one in plugin.criteria if one.tier in following and not one.is_met]
-    return Family(plugin.name, own.family, plugin.tier, rows, missing)
+    missing = dict.fromkeys(one.evidence for one in plugin.criteria if one.tier in following and not one.is_met)
+    return Family(plugin.name, own.family, plugin.tier, rows, list(missing))
 
 
 def as_json(value: Any) -> str:

@@ -19,7 +19,7 @@ _COMMAND_LINE_ERROR: Any = typer.BadParameter.__mro__[2]
 """What typer raises for a wrong command line. It carries click inside, and publishes only this class's children."""
 _VITAL = ("model", "memory_bytes", "state")
 """Of a device that is present, what makes an answer incomplete when it could not be read."""
-_OTHERS = ("nics", "numa_nodes", "cpu")
+_OTHERS = ("nics", "numa_nodes", "cpu", "plugins")
 """Subjects with such fields that are no accelerators."""
 _WHOLE = ("node", "pci_tree", "links", "accelerators")
 """Subjects that concern a node as a whole."""

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from raxl.cli.streams import Streams
+    from raxl.host.record import Recording
     from raxl.model.plugin import Plugin
 
 app = typer.Typer(
@@ -60,6 +61,7 @@ def listed(options: Options, streams: Streams) -> None:
     from raxl.render import text_plugins
 
     found = [printable.record(one) for one in plugin_list.listed(source.foreign(options.plugins), options.timeout)]
+    source.tell_damaged()
     if options.format is Format.text:
         streams.print(text_plugins.table(found), options.output)
     else:
@@ -81,32 +83,39 @@ def check(
 
 
 def checked(options: Options, live: bool, streams: Streams) -> int:
-    """Tries it, prints, and returns the exit code: 1 where it does not reach the lowest tier."""
-    from raxl.collect import plugin_list, plugin_recordings
-    from raxl.errors import CannotStart
+    """Tries it, or each that its package brings, prints, and returns the exit code: 1 where one of them does not reach
+    the lowest tier."""
+    from raxl.collect import plugin_list
     from raxl.model import printable
     from raxl.plugins import registry
     from raxl.render import text_plugins
 
-    guests = source.foreign(options.plugins)
+    name = options.plugins[0]
+    guests = source.loaded(options.plugins)
     here = None
     if live:
         (here,) = source.recordings(source.Source(timeout=options.timeout, plugins=options.plugins))
-    name = options.plugins[0]
-    if name in registry.BUILT_IN:
-        folder = plugin_recordings.own_folder()
-        if folder is None:
-            why = "raxl was installed without its sources"
-            raise CannotStart(f"the recordings of {name} are not here", why, "raxl plugins list tells its tier")
-        found = plugin_list.checked_own(name, plugin_recordings.read(folder), here)
-    else:
-        found = plugin_list.checked(guests[0], here)
-    found = printable.record(found)
+    every = [_checked_own(name, here)] if name in registry.BUILT_IN else plugin_list.checked(guests, here)
+    for guest in guests:
+        for words in guest.manners:
+            streams.note(f"the plug-in {guest.installed.name} of {guest.installed.package} {words}")
+    found: list[Plugin] = [printable.record(one) for one in every]
     if options.format is Format.text:
-        streams.print(text_plugins.criteria(found), options.output)
+        streams.print([line for one in found for line in text_plugins.criteria(one)], options.output)
     else:
-        _json([found], options, streams)
-    return outcome.WRONG if found.tier is None else outcome.OK
+        _json(found, options, streams)
+    return outcome.WRONG if any(one.tier is None for one in found) else outcome.OK
+
+
+def _checked_own(name: str, here: Recording | None) -> Plugin:
+    from raxl.collect import plugin_list, plugin_recordings
+    from raxl.errors import CannotStart
+
+    folder = plugin_recordings.own_folder()
+    if folder is None:
+        why = "raxl was installed without its sources"
+        raise CannotStart(f"the recordings of {name} are not here", why, "raxl plugins list tells its tier")
+    return plugin_list.checked_own(name, plugin_recordings.read(folder), here)
 
 
 def _json(plugins: Sequence[Plugin], options: Options, streams: Streams) -> None:

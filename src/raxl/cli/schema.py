@@ -7,7 +7,9 @@ from typing import Annotated
 import typer
 
 
-def command(kind: Annotated[str, typer.Argument(metavar="KIND", help="inventory, path or plugins")]) -> None:
+def command(
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="diff, inventory, labels, path, place or plugins")],
+) -> None:
     """Print the JSON Schema of an output."""
     from raxl.cli.streams import Streams
     from raxl.errors import UsageError

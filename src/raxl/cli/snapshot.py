@@ -35,6 +35,8 @@ def command(
     context: typer.Context,
     from_: source.From = None,
     as_node: source.AsNode = None,
+    cluster: source.Cluster = False,
+    address: source.Address = None,
     record: source.Record = None,
     timeout: source.Timeout = 20.0,
     plugins: source.Plugins = None,
@@ -58,7 +60,7 @@ def command(
     if context.invoked_subcommand is None:
         from raxl.cli.streams import Streams
 
-        chosen = source.Source(tuple(from_ or ()), as_node, record, timeout, tuple(plugins or ()))
+        chosen = source.Source(tuple(from_ or ()), as_node, record, timeout, tuple(plugins or ()), cluster, address)
         run(Options(chosen, output, redact or redact_key is not None, redact_key), Streams())
 
 

@@ -32,6 +32,20 @@ AsNode = Annotated[
     Optional[str],
     typer.Option("--as-node", metavar="NAME", help="All --from files describe one machine.", rich_help_panel="Source"),
 ]
+Cluster = Annotated[
+    bool,
+    typer.Option("--cluster", help="Read every node of a running Ray cluster instead.", rich_help_panel="Source"),
+]
+Address = Annotated[
+    Optional[str],
+    typer.Option(
+        "--address",
+        metavar="ADDR",
+        help="The cluster's, with --cluster: host:6379 on one of its nodes, from elsewhere ray://host:10001 or "
+        "http://host:8265 [default: RAY_ADDRESS, then auto].",
+        rich_help_panel="Source",
+    ),
+]
 Record = Annotated[
     Optional[Path],
     typer.Option(
@@ -72,6 +86,8 @@ class Source(NamedTuple):
     record: Path | None = None
     timeout: float = 20.0
     plugins: tuple[str, ...] = ()
+    cluster: bool = False
+    address: str | None = None
 
 
 @cache
@@ -84,13 +100,31 @@ def foreign(names: tuple[str, ...]) -> tuple[Guest, ...]:
 
         Streams().note(f"{VARIABLE} is not followed for root: name plug-ins with --plugins")
         told = []
-    wanted = [*names, *told]
-    if not wanted:
+    return loaded((*names, *told))
+
+
+@cache
+def loaded(names: tuple[str, ...]) -> tuple[Guest, ...]:
+    """The plug-ins of others that these names mean, and no more."""
+    if not names:
         return ()
     from raxl.plugins import discovery, registry
     from raxl.plugins.guest import Guest
 
-    return tuple(Guest(one) for one in discovery.chosen(wanted, tuple(registry.BUILT_IN)))
+    tell_damaged()
+    return tuple(Guest(one) for one in discovery.chosen(names, tuple(registry.BUILT_IN)))
+
+
+@cache
+def tell_damaged() -> None:
+    """Says once which packages have a list of entry points that is not to be read: a plug-in may be missing."""
+    from raxl.cli.streams import Streams
+    from raxl.plugins import discovery
+
+    for one in discovery.look().damaged:
+        Streams().note(
+            f"entry_points.txt of the package {one.package} is damaged, plug-ins may be missing: {one.message}"
+        )
 
 
 def recordings(source: Source, *needed: str) -> list[Recording]:
@@ -102,6 +136,12 @@ def recordings(source: Source, *needed: str) -> list[Recording]:
         from raxl.errors import UsageError
 
         raise UsageError(f"--timeout {source.timeout} is no number of seconds")
+    if source.address is not None and not source.cluster:
+        from raxl.errors import UsageError
+
+        raise UsageError("--address names a cluster, and --cluster is not given")
+    if source.cluster:
+        return _of_cluster(source, needed)
     if source.paths:
         from raxl.collect import inputs
 
@@ -117,6 +157,20 @@ def recordings(source: Source, *needed: str) -> list[Recording]:
 
         waiting = Streams().note if sys.stderr.isatty() else None
         return machines.together([live.recorded(begun, waiting)], source.as_node)
+
+
+def _of_cluster(source: Source, needed: tuple[str, ...]) -> list[Recording]:
+    from raxl.errors import UsageError
+
+    if source.paths or source.as_node is not None:
+        raise UsageError("--cluster and --from are two sources: give one")
+    from raxl.collect import cluster
+
+    plugins = [plugin.installed for plugin in foreign(source.plugins)]
+    with cluster.asker(cluster.address_of(source.address), source.timeout, plugins) as begun:
+        for module in needed:
+            import_module(module)
+        return begun.recordings()
 
 
 def keep(source: Source, read: list[Recording]) -> None:

@@ -58,6 +58,8 @@ def command(
     output: source.Output = None,
     from_: source.From = None,
     as_node: source.AsNode = None,
+    cluster: source.Cluster = False,
+    address: source.Address = None,
     record: source.Record = None,
     timeout: source.Timeout = 20.0,
     plugins: source.Plugins = None,
@@ -65,7 +67,7 @@ def command(
     """Show how accelerators, CPUs and NICs are joined."""
     from raxl.cli.streams import Streams
 
-    chosen = source.Source(tuple(from_ or ()), as_node, record, timeout, tuple(plugins or ()))
+    chosen = source.Source(tuple(from_ or ()), as_node, record, timeout, tuple(plugins or ()), cluster, address)
     raise typer.Exit(run(Options(chosen, view, expand, format_, output, path), Streams()))
 
 

@@ -17,6 +17,7 @@ from raxl.collect import (
     nic_contradictions,
     placement,
     plugged,
+    ray_nodes,
     ray_view,
     refusals,
     unknown,
@@ -64,24 +65,27 @@ def node(
     overlay = overlay or catalog_files.overlay()
     foreign, problems = steps.ask("documents", documents.read)
     bus = steps.ask("bus", bus_of, foreign, overlay.catalog)
-    told = plugged.told(steps, recording, bus.functions, plugins)
+    on_host = steps.ask("nics", _nics, bus)
+    beside = tuple(nic for document in foreign for nic in document.nics)
+    told = plugged.told(steps, recording, bus.functions, plugins, _others(on_host, beside, bus, foreign))
     report = _together([*told.reports, *(document.report for document in foreign)])
     devices, more = _bounded(merge.merge(report.claims), _MOST_ACCELERATORS, "accelerators")
-    place, differences = placement.merged(
-        [*(one.placement for one in told.reports), *(one.report.placement for one in foreign)]
-    )
-    beside = (*(nic for document in foreign for nic in document.nics), *report.nics)
-    on_host = steps.ask("nics", _nics, bus)
+    beside = (*beside, *report.nics)
     nics, nic_problems = steps.same(
         "adapters", (Itself(on_host), Itself(bus), beside), partial(_adapters, on_host, beside, bus)
     )
     result = _system(host, steps, recording, foreign, bus)
     result = replace(result, looked_for=_looked_for(host, bus, told.families))
     result = _with_devices(result, devices, nics, report, bus, steps)
-    accelerators, silences, disagreements = ray_view.seen(steps, bus, result.accelerators)
+    stated = [*(one.placement for one in told.reports), *(one.report.placement for one in foreign)]
+    stated += [place for one in foreign for place in one.placements]
+    place = placement.of_node(host, result.accelerators, stated)
+    registered = ray_nodes.view(recording)
+    accelerators, silences, disagreements = ray_view.seen(steps, bus, result.accelerators, registered)
     result = replace(
         result,
-        placement=place,
+        ray_node_id=registered.node_id if registered else None,
+        placement=place.placements[0],
         accelerators=accelerators,
         problems=(
             *problems,
@@ -90,7 +94,7 @@ def node(
             *_notes(recording, plugins),
             *steps.ask("refusals", refusals.problems, bus.answers),
             *report.problems,
-            *differences,
+            *place.problems,
             *more,
             *nic_problems[0],
             *_versions(report.software),
@@ -99,13 +103,15 @@ def node(
             *disagreements,
         ),
     )
-    return harmless.node(_explained(result, devices, silences, recording, host), steps)
+    return harmless.node(_explained(result, devices, silences, recording, host, place.silence), steps)
 
 
 def inventory(recordings: Sequence[Recording], plugins: Sequence[Guest] = ()) -> Inventory:
     """All machines, in the order given; made when the last of them was recorded."""
     created = printable.clean(max((recording.created for recording in recordings), default=""))
-    return Inventory(INVENTORY, __version__, created, tuple(node(recording, plugins) for recording in recordings))
+    nodes = tuple(node(recording, plugins) for recording in recordings)
+    whole = ray_nodes.cluster([ray_nodes.seen(recording) for recording in recordings])
+    return Inventory(INVENTORY, __version__, created, nodes, printable.record(whole) if whole else None)
 
 
 def facts(recording: Recording) -> Facts:
@@ -134,6 +140,12 @@ def _nics(host: ReplayHost, bus: Bus) -> tuple[Nic, ...]:
     kernel = {address: function for address, function in bus.functions.items() if function.evidence == "sysfs"}
     listed = net.listing.known and rdma.listing.reason in (None, NOT_PRESENT)
     return adapters.join(netdev.parse(net), infiniband.parse(rdma), kernel, listed)
+
+
+def _others(on_host: Sequence[Nic], beside: Sequence[Nic], bus: Bus, foreign: Sequence[Foreign]) -> set[str]:
+    """Names of NICs, and of devices that documents tell of."""
+    named = {nic.id for nic in (*on_host, *beside, *adapters.on_bus(bus.functions))}
+    return named | {name for document in foreign for claim in document.report.claims for name in claim.names}
 
 
 def _adapters(
@@ -283,8 +295,10 @@ def _explained(
     ray: Mapping[str, Silence],
     recording: Recording,
     host: ReplayHost,
+    place: Silence | None,
 ) -> Node:
-    silences: dict[str, Mapping[str, Silence]] = {"": refusals.of_node(host), **unknown.of_adapters(result.nics)}
+    own = {**refusals.of_node(host), **({"placement": place} if place else {})}
+    silences: dict[str, Mapping[str, Silence]] = {"": own, **unknown.of_adapters(result.nics)}
     for one in devices:
         device = one.accelerator.id
         silences[device] = {**one.silent, **({ray_view.FIELD: ray[device]} if device in ray else {})}

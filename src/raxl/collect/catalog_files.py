@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Iterable, NamedTuple, Sequence
 
 from raxl.model import catalog
-from raxl.model.catalog import Catalog
-from raxl.model.problem import FAILED, Problem
+from raxl.model.catalog import Catalog, Device, ScaleUp
+from raxl.model.problem import DISAGREEMENT, FAILED, Problem
 
 FOLDER = Path(catalog.__file__).parents[1] / "accelerators" / "catalog"
 COMPILED = FOLDER / "catalog.json"
@@ -56,26 +56,55 @@ def folders() -> tuple[Path, ...]:
 
 
 def overlay() -> Overlay:
-    """All files of those folders, in their order; one that is damaged is a problem, and the others count."""
+    """All files of those folders, in their order; one that is damaged is a problem, and the others count.
+
+    A folder wins over the next, and both over what raxl ships; two rows of one thing in one folder are a problem.
+    """
     found: list[Catalog] = []
-    problems = []
-    for path in _paths():
-        try:
-            if path.stat().st_size > _LARGEST or not path.is_file():
-                raise ValueError("it is no file of at most 1 MiB")
-            document = json.loads(path.read_text("utf-8")) if path.suffix == ".json" else read_yaml(path)
-            found.append(catalog.parse(document))
-        except (OSError, ValueError, RecursionError) as error:
-            words = error.strerror if isinstance(error, OSError) else str(error)
-            problems.append(Problem("catalog", FAILED, f"{path} is left out: {words}", (str(path),)))
+    problems: list[Problem] = []
+    for folder in folders():
+        here: list[tuple[Path, Catalog]] = []
+        for path in _paths(folder):
+            try:
+                here.append((path, _read(path)))
+            except (OSError, ValueError, RecursionError) as error:
+                words = error.strerror if isinstance(error, OSError) else str(error)
+                problems.append(Problem("catalog", FAILED, f"{path} is left out: {words}", (str(path),)))
+        problems += _told_twice(here)
+        found += [one for _, one in here]
     return Overlay(catalog.merged(found), tuple(problems))
 
 
-def _paths() -> list[Path]:
-    paths: list[Path] = []
-    for folder in folders():
-        try:
-            paths += sorted(path for path in folder.iterdir() if path.suffix in ENDINGS)
-        except OSError:  # most machines have none; one that may not be listed adds nothing
-            continue
-    return paths
+def _read(path: Path) -> Catalog:
+    if path.stat().st_size > _LARGEST or not path.is_file():
+        raise ValueError("it is no file of at most 1 MiB")
+    return catalog.parse(json.loads(path.read_text("utf-8")) if path.suffix == ".json" else read_yaml(path))
+
+
+def _told_twice(files: Sequence[tuple[Path, Catalog]]) -> Iterable[Problem]:
+    """One problem for each id of a device, and each name of a fabric, that two rows tell of; ids that several models
+    share are told so."""
+    first: dict[str, tuple[Path, Device | ScaleUp]] = {}
+    for path, rows in files:
+        for name, row in _named(rows):
+            before, known = first.setdefault(name, (path, row))
+            if known is not row and not (_is_shared(known) and _is_shared(row)):
+                words = f"{name} is {known.name} in {before} and {row.name} in {path}: the first one is believed"
+                yield Problem("catalog", DISAGREEMENT, words, tuple(dict.fromkeys((str(before), str(path)))))
+
+
+def _named(rows: Catalog) -> Iterable[tuple[str, Device | ScaleUp]]:
+    for row in rows.devices:
+        yield from ((f"the device {row.vendor_id}:{one}", row) for one in dict.fromkeys(row.device_ids))
+    yield from ((f"the scale-up link {one.name}", one) for one in rows.scale_ups)
+
+
+def _is_shared(row: Device | ScaleUp) -> bool:
+    return isinstance(row, Device) and row.is_id_shared
+
+
+def _paths(folder: Path) -> list[Path]:
+    try:
+        return sorted(path for path in folder.iterdir() if path.suffix in ENDINGS)
+    except OSError:  # most machines have none; one that may not be listed adds nothing
+        return []

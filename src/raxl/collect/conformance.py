@@ -23,6 +23,8 @@ from raxl.plugins.ledger import Ledger
 _CHEAP = {"text", "names", "link"}
 _KERNEL = ("sysfs", "kfd", "/proc", "/sys", "/dev")
 _MOST_FAILURES = 3
+NO_CASE = "no case"
+"""What is said of a criterion for which there is nothing to try it on."""
 
 
 class Case(NamedTuple):
@@ -41,24 +43,28 @@ def criteria(tried: trial.Tried, recordings: Sequence[Named], ledger: Ledger, do
     cases = list(_cases(tried, trials))
     absent = [(named.name, attempt) for named, attempt in trials if presence[named.name] == ABSENT]
     count = sum(len(case.devices) for case in cases)
-    unseen = [case.name for case in cases if presence[case.name] not in (PRESENT, UNKNOWN)]
     real = sorted({named.name for named in recordings if _is_real(named.recording)} & {c.name for c in cases})
     return (
         _criterion(
             EXPERIMENTAL,
             "recognises its devices",
-            [] if count else ["no recording shows one"],
+            [*_broken(trials), *([] if count else ["no recording shows one"])],
             f"{count} devices in {len(cases)} recordings",
         ),
-        _criterion(EXPERIMENTAL, "probe sees what is there", unseen, "present in each of them"),
-        _criterion(EXPERIMENTAL, "probe is cheap", _dear(trials), "kernel files and device nodes alone"),
+        _each("probe sees what is there", cases, _unseen, "present in each of them"),
+        _criterion(
+            EXPERIMENTAL,
+            "probe is cheap",
+            _dear(trials) if trials else [NO_CASE],
+            "kernel files and device nodes alone",
+        ),
         _criterion(EXPERIMENTAL, "silent when absent", _loud(tried, absent), f"{len(absent) + 1} machines without"),
         _criterion(EXPERIMENTAL, "absent is not unseen", trial.unseen(tried), "a PCI tree that may not be read"),
-        _criterion(EXPERIMENTAL, "ids do not follow the order of the bus", _each(cases, _reordered), _on(cases)),
-        _criterion(EXPERIMENTAL, "every null has its reason", _each(cases, _unexplained), _on(cases)),
-        _criterion(EXPERIMENTAL, "damage is survived", _each(cases, _damaged), _on(cases)),
-        _criterion(EXPERIMENTAL, "links are symmetric", _each(cases, _one_sided), _on(cases)),
-        _criterion(EXPERIMENTAL, "Ray's names", _each(cases, _unnamed), _on(cases)),
+        _each("ids do not follow the order of the bus", cases, _reordered),
+        _each("every null has its reason", cases, _unexplained),
+        _each("damage is survived", cases, _damaged),
+        _each("links are symmetric", cases, _one_sided),
+        _each("Ray's names", cases, _unnamed),
         _criterion(EXPERIMENTAL, "documentation", [documents] if documents else [], "module, class and methods"),
         _some(BETA, "topology", cases, _placed, "no device with its place or links"),
         _criterion(
@@ -99,12 +105,24 @@ def _some(of: str, name: str, cases: Sequence[Case], test: Callable[[Case], bool
     return _criterion(of, name, [] if fitting else [missing], f"{len(fitting)} recordings, {', '.join(fitting[:2])}")
 
 
-def _each(cases: Sequence[Case], test: Callable[[Case], Iterable[str]]) -> list[str]:
-    return [f"{case.name}: {failure}" for case in cases for failure in test(case)]
+def _each(name: str, cases: Sequence[Case], test: Callable[[Case], Iterable[str]], evidence: str = "") -> Criterion:
+    """What has to hold in every case; where there is none, nobody knows whether it does."""
+    failures = [f"{case.name}: {failure}" for case in cases for failure in test(case)]
+    return _criterion(EXPERIMENTAL, name, failures if cases else [NO_CASE], evidence or f"{len(cases)} recordings")
 
 
-def _on(cases: Sequence[Case]) -> str:
-    return f"{len(cases)} recordings"
+def _broken(trials: Sequence[tuple[Named, Trial]]) -> list[str]:
+    """What it raised, and what it says that cannot be, by recording."""
+    told = [(named.name, attempt.wrong(), attempt.failure) for named, attempt in trials]
+    return [
+        f"{name}: {failure or f'it says what cannot be: {wrong}'}" for name, wrong, failure in told if failure or wrong
+    ]
+
+
+def _unseen(case: Case) -> Iterable[str]:
+    found = case.trial.presence()
+    if found not in (PRESENT, UNKNOWN):
+        yield found or case.trial.failure or "it has no probe"
 
 
 def _dear(trials: Sequence[tuple[Named, Trial]]) -> list[str]:

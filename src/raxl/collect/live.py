@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Callable, Sequence
 
 from raxl import __version__
 from raxl.collect import clock
-from raxl.errors import UnreadableInput
+from raxl.errors import CannotStart, UnreadableInput
+from raxl.host import served, stand_in
 from raxl.host.asker import Asker
 from raxl.host.record import Recording
 from raxl.plugins import registry
@@ -25,8 +27,8 @@ _begun: list[Asker] = []
 
 
 def begin() -> None:
-    """Begins to ask this machine, for an `asker` to come. What is wrong with its root is told by that one."""
-    if os.path.isdir(os.environ.get(ROOT_VARIABLE) or "/"):
+    """Begins to ask this machine, for an `asker` to come. What is wrong with its variables is told by that one."""
+    with suppress(CannotStart):
         _begun.append(asker(BUDGET_SECONDS))
 
 
@@ -62,6 +64,7 @@ def _started(tasks: Sequence[str], budget_seconds: float, plugins: Sequence[Inst
         budget_seconds=budget_seconds,
         libraries=registry.LIBRARIES,
         packages=[*_folders(registry.BINDINGS), *dict.fromkeys(one.folder for one in plugins if one.folder)],
+        recording=os.environ.get(served.VARIABLE) or None,
     )
     begun.start()
     return begun
@@ -78,5 +81,7 @@ def _folders(packages: Sequence[str]) -> list[str]:
 def recorded(begun: Asker, told_slow: Callable[[str], None] | None = None) -> Recording:
     """Everything that it asked. `told_slow` is given a line where an answer lets itself be waited for."""
     recording = begun.record(lambda question: told_slow(f"waiting for {question.subject} …") if told_slow else None)
-    recording.source, recording.created, recording.recorded_by = "local", clock.now(), __version__
+    recording.created = clock.now()
+    if recording.source == "local":
+        recording.source, recording.recorded_by = stand_in.source(), __version__
     return recording

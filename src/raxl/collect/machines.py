@@ -38,16 +38,27 @@ def together(recordings: Sequence[Recording], as_node: str | None = None) -> lis
         whole = _one(_of_one(recordings, as_node))
         whole.name = as_node
         return [whole]
-    machines: list[Recording] = []
-    for group in groups([key(recording) for recording in recordings]):
-        machines.append(joined([recordings[place] for place in group.members], group.key))
+    found = groups([key(recording) for recording in recordings])
+    return renamed([joined([recordings[place] for place in group.members], group.key) for group in found])
+
+
+def renamed(machines: list[Recording]) -> list[Recording]:
+    """The same machines with names that tell them apart."""
     for machine, name in zip(machines, distinct([machine.name for machine in machines]), strict=True):
         machine.name = name
     return machines
 
 
+def is_ray_node(recording: Recording) -> bool:
+    """Whether it was recorded as a node of a Ray cluster."""
+    return Question("ray", "node") in recording.answers
+
+
 def key(recording: Recording) -> Key:
-    """What tells that two recordings are of one machine."""
+    """What tells that two recordings are of one machine. Nodes of a Ray cluster stay apart: several may be pods of one
+    machine, and of one boot."""
+    if is_ray_node(recording):
+        return Key(None, None)
     host = ReplayHost(recording)
     answers = system.ask(host)
     return Key(system.boot_id(answers), _hostname(host, answers) or None)

@@ -17,7 +17,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from raxl import __version__
-from raxl.collect import assemble, catalog_files, inputs, machines
+from raxl.collect import assemble, catalog_files, inputs, machines, ray_nodes
 from raxl.collect.alike import Alike
 from raxl.errors import UnknownForm
 from raxl.host.record import Recording
@@ -39,6 +39,7 @@ class _Read(NamedTuple):
     name: str
     created: str
     node: Node
+    ray: ray_nodes.Seen
     part: inputs.Part | None = None
     """Where it was found; None for a recording that says that a part cannot be read."""
     place: int = 0
@@ -54,7 +55,8 @@ def inventory(paths: Sequence[str]) -> Inventory:
         held = [one if isinstance(one, _Read) else _read(one) for one in gathered]
         nodes = _nodes(held)
     created = printable.clean(max((one.created for one in held), default=""))
-    return Inventory(INVENTORY, __version__, created, nodes)
+    cluster = ray_nodes.cluster([one.ray for one in held])
+    return Inventory(INVENTORY, __version__, created, nodes, printable.record(cluster) if cluster else None)
 
 
 def _nodes(held: Sequence[_Read]) -> tuple[Node, ...]:
@@ -93,7 +95,7 @@ def _read(recording: Recording) -> _Read:
     known = machines.key(recording)
     recording.name = machines.called(recording, known)
     node = assemble.node(recording, (), _alike().steps(recording), _overlay())
-    return _Read(known, recording.name, recording.created, node)
+    return _Read(known, recording.name, recording.created, node, ray_nodes.seen(recording))
 
 
 def _opened(parts: Sequence[inputs.Part]) -> list[list[_Read] | UnknownForm]:

@@ -11,6 +11,7 @@ from raxl.model.component import PciIdentity, PciLink
 from raxl.model.identity import accelerator_id
 from raxl.model.problem import DISAGREEMENT, NOT_PRESENT, REASONS, Problem
 from raxl.model.report import Claim, Silence
+from raxl.sources import families
 
 _AMD = ("amd-smi --json", "amd-smi", "amd-smi --csv", "rocm-smi --json", "rocm-smi", "rocm-smi --csv")
 """AMD's tools, the newer one and its untruncated form first."""
@@ -172,6 +173,8 @@ def _combined(group: list[Claim]) -> tuple[Claim, list[Claim]]:
         best[field.name] = next((value for value in values if value not in (None, (), {})), values[0])
     best["model"] = best["model"] or best["model_by_id"]
     best["ray"] = _ray(group)
+    if best["state"] != "lost" and any(map(families.is_handed_on, group)):
+        best["state"] = None
     best["attributes"] = {key: value for claim in reversed(group) for key, value in claim.attributes.items()}
     best["partitions"] = _partitions([claim.partitions for claim in _ranked("partitions", group) if claim.partitions])
     best["link"] = _link([claim.link for claim in _ranked("link", group) if claim.link])
@@ -273,6 +276,8 @@ def _silences(group: list[Claim]) -> dict[str, Silence]:
             known = silences.get(field)
             if known is None or REASONS.index(silence.reason) < REASONS.index(known.reason):
                 silences[field] = silence
+    for claim in filter(families.is_handed_on, group):
+        silences["state"] = claim.silent["state"]
     return silences
 
 

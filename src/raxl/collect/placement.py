@@ -1,24 +1,106 @@
-"""Where a node stands, from all who say something of it."""
+"""Where a node stands, from all who say something of it.
+
+The order of trust: the devices themselves (a fabric's clique, a TPU's environment), the cloud's own word, the firmware,
+Kubernetes' labels, Topograph's, Slurm. Each value is the first one's that says it, with its name as evidence.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields
 from typing import Any, Sequence
 
+from raxl.host.replay import ReplayHost
+from raxl.model.accelerator import Accelerator
 from raxl.model.placement import Placement
 from raxl.model.problem import DISAGREEMENT, Problem
+from raxl.model.report import Placed
+from raxl.plugins import registry
+
+TRUST = {
+    "aws-instance-topology": 1,
+    "aws-imds": 1,
+    "gcp-metadata": 1,
+    "azure-imds": 1,
+    "oci-imds": 1,
+    "netq": 1,
+    "dmi": 2,
+    "kubernetes": 3,
+    "topograph": 4,
+    "slurm": 5,
+}
+"""By evidence, its rank; whoever is not named here speaks of the node's own devices, and comes first."""
+_NAMES = ("rack", "block", "slice", "fabric_domain")
+"""Fields whose values are somebody's names: two who name a thing by themselves may both be right."""
+_RENAMES = ("topograph", "slurm")
+_CLIQUE = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\.[0-9]{1,10}")
+_NVLINK = "nvidia"
+_FABRIC_TELLERS = ("nvml", "nvidia-smi -q")
+
+
+def of_node(host: ReplayHost, accelerators: Sequence[Accelerator], stated: Sequence[Placement]) -> Placed:
+    """One placement: what the devices, the documents (`stated`) and the platforms say, with what contradicts itself."""
+    platforms = [plugin.parse(plugin.ask(host)) for plugin in registry.platforms()]
+    fabric, apart = of_fabric(accelerators)
+    place, differences = merged([fabric, *stated, *(place for one in platforms for place in one.placements)])
+    return Placed(
+        (place,),
+        next((one.silence for one in platforms if one.silence), None),
+        (*apart, *(problem for one in platforms for problem in one.problems), *differences),
+    )
+
+
+def of_fabric(accelerators: Sequence[Accelerator]) -> tuple[Placement, tuple[Problem, ...]]:
+    """The multi-node NVLink domain of the node's GPUs, `<cluster UUID>.<clique>`; none where they are not all in one.
+
+    A domain is known only where the fabric's state is completed and its UUID is not zero (`sources/nvml.py`). A GPU of
+    which nobody says a fabric does not count.
+    """
+    own = [one for one in accelerators if one.vendor == _NVLINK and one.fabric is not None]
+    found = {_clique(one): one for one in own}
+    named = sorted(name for name in found if name)
+    if not named:
+        return Placement(), ()
+    evidence = tuple(name for name in found[named[0]].evidence if name.startswith(_FABRIC_TELLERS))
+    if len(found) == 1:
+        return Placement(fabric_domain=named[0], evidence=evidence), ()
+    words = f"the GPUs are not all in one NVLink domain: {', '.join(named)}" + (", others in none" * (None in found))
+    return Placement(), (Problem("placement.fabric_domain", DISAGREEMENT, words, evidence),)
+
+
+def _clique(device: Accelerator) -> str | None:
+    fabric = device.fabric
+    return f"{fabric.domain}.{fabric.clique}" if fabric and fabric.domain and fabric.clique else None
 
 
 def merged(told: Sequence[Placement]) -> tuple[Placement, tuple[Problem, ...]]:
-    """Each value by whoever says it first, and a problem for each that two say differently."""
+    """Each value by the most trusted who says it, and a problem for each that two say differently."""
+    told = sorted(told, key=_rank)
     best: dict[str, Any] = {}
     problems = []
     for field in (one.name for one in fields(Placement) if one.name != "evidence"):
-        said = [(", ".join(one.evidence), value) for one in told if (value := getattr(one, field)) is not None]
-        if said:
-            best[field] = said[0][1]
+        said = [(one, value) for one in told if (value := getattr(one, field)) is not None]
+        if not said:
+            continue
+        first, best[field] = said[0]
+        said = [(one, value) for one, value in said if _comparable(field, first, one, best[field], value)]
         if len({value for _, value in said}) > 1:
-            words = ", ".join(f"{evidence} says {value}" for evidence, value in said)
-            problems.append(Problem(f"placement.{field}", DISAGREEMENT, words, tuple(one for one, _ in said)))
-    evidence = dict.fromkeys(name for one in told if one != Placement() for name in one.evidence)
-    return Placement(**best, evidence=tuple(evidence)), tuple(problems)
+            words = ", ".join(f"{', '.join(one.evidence)} says {value}" for one, value in said)
+            evidence = tuple(", ".join(one.evidence) for one, _ in said)
+            problems.append(Problem(f"placement.{field}", DISAGREEMENT, words, evidence))
+    names = dict.fromkeys(name for one in told if one != Placement() for name in one.evidence)
+    return Placement(**best, evidence=tuple(names)), tuple(problems)
+
+
+def _rank(one: Placement) -> int:
+    return max((TRUST.get(name, 0) for name in one.evidence), default=0)
+
+
+def _comparable(field: str, first: Placement, other: Placement, value: Any, said: Any) -> bool:
+    """Whether both call the thing by the same names: devices do, a cloud and its labels do, an operator need not."""
+    if field not in _NAMES or other is first or _rank(first) == _rank(other):
+        return True
+    if field == "fabric_domain":
+        return all(_CLIQUE.fullmatch(one) is not None for one in (value, said))
+    same_cloud = first.provider is not None and first.provider == other.provider
+    return same_cloud and not {*first.evidence, *other.evidence} & set(_RENAMES)

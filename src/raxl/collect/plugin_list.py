@@ -29,13 +29,17 @@ def document(plugins: Sequence[Plugin]) -> PluginsDocument:
 
 def listed(guests: Sequence[Guest], budget_seconds: float) -> list[Plugin]:
     """Every plug-in that is installed; raxl's own and the `guests` are probed on this machine."""
-    entries = [*registry.BUILT_IN.values(), *(guest.installed.entry for guest in guests)]
+    entries = [*registry.BUILT_IN.values(), *registry.PLATFORMS.values(), *(guest.installed.entry for guest in guests)]
     with live.prober(entries, budget_seconds, [guest.installed for guest in guests]) as prober:
         others = discovery.foreign()
         recording = live.recorded(prober)
     own = [
         replace(_own(name), found=_found(recording, entry, registry.built_in(name), OWN))
         for name, entry in registry.BUILT_IN.items()
+    ]
+    own += [
+        Plugin(discovery.PLATFORMS, name, OWN, __version__, found=_found(recording, entry, plugin, OWN))
+        for (name, entry), plugin in zip(registry.PLATFORMS.items(), registry.platforms(), strict=True)
     ]
     wanted = {guest.installed: guest for guest in guests}
     return [*own, *(_other(one, wanted.get(one), recording) for one in others)]
@@ -64,9 +68,13 @@ def _found(recording: Recording, entry: str, plugin: object, package: str) -> Fo
     if probe is None:
         return Found("unknown", "not-supported", "it has no probe")
     try:
-        return Found(*probe(ReplayHost(recording)))
+        found = Found(*probe(ReplayHost(recording)))
     except PluginError as error:
         return Found("unknown", error.reason, f"{error.what} failed: {error.why}")
+    if isinstance(plugin, Guest) and plugin.manners:
+        words = f"the plug-in of the package {package} {'; it '.join(plugin.manners)}"
+        return replace(found, message=f"{found.message}; {words}" if found.message else words)
+    return found
 
 
 def checked_own(name: str, recordings: Sequence[Named], here: Recording | None = None) -> Plugin:
@@ -77,8 +85,12 @@ def checked_own(name: str, recordings: Sequence[Named], here: Recording | None =
     return replace(_own(name), tier=tier(criteria), criteria=criteria)
 
 
-def checked(guest: Guest, here: Recording | None = None) -> Plugin:
-    """A plug-in of others, tried on the recordings of its package and on this machine's."""
+def checked(guests: Sequence[Guest], here: Recording | None = None) -> list[Plugin]:
+    """Plug-ins of others, each tried on the recordings of its package and on this machine's."""
+    return [_checked(guest, here) for guest in guests]
+
+
+def _checked(guest: Guest, here: Recording | None) -> Plugin:
     one = guest.installed
     folder = plugin_recordings.folder_of(one)
     recordings = plugin_recordings.read(folder, (guest,)) if folder else []

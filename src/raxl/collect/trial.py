@@ -15,6 +15,7 @@ from raxl.intake import documents
 from raxl.model.component import PciFunction
 from raxl.model.presence import UNKNOWN, Presence
 from raxl.model.report import Report
+from raxl.plugins.admission import Admitted
 from raxl.plugins.guest import Guest
 from raxl.sources import pci
 
@@ -33,14 +34,16 @@ class Tried(NamedTuple):
         probe = getattr(self.plugin, "probe", None)
         return probe(host) if probe else None
 
-    def report(self, host: Host, functions: Sequence[PciFunction]) -> Report:
-        """What it says of its devices; raises whatever it raises."""
+    def report(self, host: Host, functions: Sequence[PciFunction]) -> Admitted:
+        """What it says of its devices, and what of it is not believed; raises whatever it raises."""
         plugin = self.plugin
-        return plugin.parse(plugin.ask(host), functions)  # type: ignore[attr-defined, no-any-return]
+        if isinstance(plugin, Guest):
+            return plugin.admitted(plugin.ask(host), functions)
+        return Admitted(plugin.parse(plugin.ask(host), functions), "")  # type: ignore[attr-defined]
 
 
 class Trial:
-    """One plug-in, one recording. `failure` is what it raised, empty for nothing."""
+    """One plug-in, one recording. `failure` is what it raised first, empty for nothing."""
 
     def __init__(self, tried: Tried, recording: Recording, functions: tuple[PciFunction, ...] | None = None) -> None:
         self.tried, self.recording = tried, recording
@@ -75,25 +78,30 @@ class Trial:
         return self._probed[1]
 
     @cached_property
-    def _reported(self) -> tuple[Report, tuple[Question, ...]]:
+    def _reported(self) -> tuple[Admitted, tuple[Question, ...]]:
         host = ReplayHost(self.recording)
-        report = Report()
+        told = Admitted(Report(), "")
         try:
-            report = self.tried.report(host, self.functions)
+            told = self.tried.report(host, self.functions)
         except Exception as error:  # whatever a plug-in raises is its failure
             self._failed(error)
-        return report, tuple(host.answers)
+        return told, tuple(host.answers)
 
     def report(self) -> Report:
         """What it says; nothing where it failed."""
-        return self._reported[0]
+        return self._reported[0].report
+
+    def wrong(self) -> str:
+        """What it says that cannot be; empty for nothing."""
+        return self._reported[0].wrong
 
     def asked(self) -> tuple[Question, ...]:
         """The questions that its asking half puts."""
         return self._reported[1]
 
     def _failed(self, error: Exception) -> None:
-        self.failure = error.why if isinstance(error, PluginError) else f"{type(error).__name__}: {error}"[:200]
+        words = error.why if isinstance(error, PluginError) else f"{type(error).__name__}: {error}"[:200]
+        self.failure = self.failure or words
 
 
 def bare() -> Recording:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, Iterable, Mapping, Sequence
 
 from raxl.model.accelerator import Accelerator
@@ -109,16 +109,17 @@ def _of_node(node: Node, silent: Mapping[str, Silence], default: Silence) -> Ite
     for field in NODE_FIELDS:
         if value(node, field) is None and not field.startswith("placement"):
             yield _problem(field, silent.get(field) or default)
-    yield from _of_placement(node.placement)
+    yield from _of_placement(node.placement, silent.get("placement"))
 
 
-def _of_placement(placement: Placement) -> Iterable[Problem]:
+def _of_placement(placement: Placement, silent: Silence | None) -> Iterable[Problem]:
     """One problem for all of the placement that nobody said; what is known of it is named."""
     known = [
         one.name for one in fields(Placement) if one.name != "evidence" and getattr(placement, one.name) is not None
     ]
     words = f": {', '.join(placement.evidence)} tells {', '.join(known).replace('_', ' ')} alone" if known else ""
-    yield Problem("placement", NOT_ASKED, NOBODY_ASKED + words)
+    silence = silent or Silence(NOT_ASKED, NOBODY_ASKED)
+    yield _problem("placement", replace(silence, message=silence.message + words))
 
 
 def _of_devices(

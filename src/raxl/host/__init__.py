@@ -63,6 +63,9 @@ class Host(Protocol):
         """What the kernel tells this process: `uname`, `hostname`, `limits`, `environment`; and `packages`, those of
         Ray's that can be imported here. A dict, str or list of str."""
 
+    def metadata(self, service: str, path: str) -> Answer:
+        """What a cloud's metadata service (`aws`, `gcp`, `azure`, `oci`) holds at a path of the allow-list; a str."""
+
     def document(self, form: str) -> Answer:
         """A foreign document that describes the machine (`hwloc-xml`, `nccl-xml`); its text. A live one has none."""
 

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any, Callable, Mapping, Sequence
 
-from raxl.host import Answer, Question
+from raxl.host import Answer, Question, served
 from raxl.host.record import Recording, plain, revived
 
 ANSWER_SECONDS = 2.0
@@ -46,7 +46,7 @@ else:
             exec(compile(a["modules"][module.__name__][1], module.__name__, "exec"), module.__dict__)
     sys.meta_path.insert(0, Packed())
 from raxl.host.child import run
-run(a["descriptor"], a["root"], a["tasks"], a["known"], a["libraries"], a["given_up"])
+run(a["descriptor"], a["root"], a["tasks"], a["known"], a["libraries"], a["given_up"], a["recording"])
 """
 
 
@@ -63,10 +63,14 @@ class Asker:
         modules: Mapping[str, Sequence[Any]] | None = None,
         libraries: Mapping[str, str] | None = None,
         packages: Sequence[str] = (),
+        recording: str | None = None,
     ) -> None:
         """`path` names folders with tasks that are not raxl's; `modules` holds raxl's own modules by name (is it a
         package, its text) where they are not installed; `libraries` the class of each vendor library by its name,
-        and `packages` the folders where the bindings of those are."""
+        and `packages` the folders where the bindings of those are. `recording` is a snapshot file that answers instead
+        of the machine; raises `CannotStart` where it cannot be read."""
+        self._recording = recording
+        self._served = None if recording is None else served.opened(recording)
         self._path = [str(Path(__file__).resolve().parents[2]), *path] if modules is None else list(path)
         self._tasks = list(tasks)
         self._modules = modules
@@ -109,7 +113,7 @@ class Asker:
         `told_slow` is given the question that is being waited for, where its answer takes more than three seconds.
         """
         self._told_slow = told_slow or self._told_slow
-        unasked = Answer(None, "not-asked", "raxl did not ask this")
+        unasked = self._served.unasked if self._served else Answer(None, "not-asked", "raxl did not ask this")
         try:
             for attempt in range(REPLACEMENTS + 1):
                 if attempt or self._stream is None:
@@ -125,7 +129,10 @@ class Asker:
                 unasked = Answer(None, "failed", f"the asking process died {REPLACEMENTS + 1} times")
         finally:
             self._leave()
-        return Recording(self._answers, notes=self._notes, unasked=unasked)
+        recording = Recording(self._answers, notes=self._notes, unasked=unasked)
+        if self._served is not None:
+            recording.credit(self._served, f"recording:{self._recording}")
+        return recording
 
     def _converse(self) -> bool:
         """Runs one child to its end (true), or until it hangs, dies or the budget is over (false)."""
@@ -139,18 +146,19 @@ class Asker:
                 if word == "ask":
                     self._question = Question(*rest)
                 elif word == "answer" and self._question is not None:
-                    self._answers[self._question] = revived(self._question, rest)
+                    self._answers[self._question] = _revived(self._question, rest)
                     if self._question.kind == "library":
                         self._woken.add(self._question.subject.split(" ", 1)[0])
                     self._question = None
-                elif word == "task":
+                elif word == "task" and rest[0] in self._tasks:
                     task = rest[0]
                 elif word == "note":
                     self._notes.append((rest[0], rest[1], rest[2]))
                 elif word == "end":
                     return True
-        except _Broken:
-            pass  # it ends like a crash, at the question that it was at
+        except _Broken:  # it ends like a crash, at the question that it was at
+            if task is not None and not task.startswith(_OWN):
+                self._question = None  # which another's plug-in may have forged: it is the task that is given up
         except _Hung as hung:
             if self._question is not None:
                 self._answers[self._question] = Answer(None, "timed-out", f"no answer within {hung.seconds:g} s")
@@ -209,6 +217,7 @@ class Asker:
             "libraries": self._libraries,
             "packages": self._packages,
             "given_up": self._given_up,
+            "recording": self._recording,
             "known": [[*question, plain(answer)] for question, answer in self._answers.items()],
         }
         with tempfile.TemporaryFile() as file:
@@ -288,13 +297,27 @@ def _words(line: bytes) -> Any:
         words = json.loads(line)
     except ValueError as error:
         raise _Broken from error
-    if not (isinstance(words, list) and words and len(words) == _LENGTHS.get(words[0])):
+    if not (isinstance(words, list) and words and isinstance(words[0], str) and len(words) == _LENGTHS.get(words[0])):
+        raise _Broken
+    if words[0] != "answer" and not all(isinstance(one, str) for one in words):
         raise _Broken
     return words
 
 
+def _revived(question: Question, stored: Sequence[Any]) -> Answer:
+    """The answer of a line; a plug-in may have forged it."""
+    try:
+        answer = revived(question, stored)
+    except (TypeError, ValueError) as error:
+        raise _Broken from error
+    if not isinstance(answer.reason, (str, type(None))) or not isinstance(answer.message, str):
+        raise _Broken
+    return answer
+
+
 _LENGTHS = {"task": 2, "ask": 3, "answer": 4, "note": 4, "end": 1}
 _GLANCE_SECONDS = 0.25
+_OWN = "raxl."
 
 
 class _Broken(Exception):

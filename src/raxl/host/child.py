@@ -15,7 +15,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Callable, Mapping, Sequence, Tuple
 
 from raxl.host import Answer, Question
 from raxl.host.live import LiveHost
@@ -46,15 +46,17 @@ def run(
     known: Sequence[Sequence[Any]],
     libraries: Mapping[str, str],
     given_up: Mapping[str, Sequence[str]],
+    recording: str | None = None,
 ) -> None:
     """Runs every task (`module:function`, called with a host) and streams what it asks.
 
     `known` holds answers that an earlier asker already gave, as `[kind, subject, answer]`: they are not asked again.
     `given_up` names libraries, and devices of them (`nvml 3`), that are not asked any more, each with the reason and
-    the words that answer for it.
+    the words that answer for it. `recording` is a snapshot file that answers instead of the machine: at the end
+    everything that it holds besides is streamed too, since another's question may have been put to it.
     """
     stream = _Stream(descriptor)
-    live = LiveHost(root, libraries=libraries)
+    answer_of, held = _machine(root, libraries) if recording is None else _recorded(recording)
     memory = {Question(kind, subject): revived(Question(kind, subject), stored) for kind, subject, stored in known}
 
     def ask(question: Question) -> Answer:
@@ -62,19 +64,42 @@ def run(
             return memory[question]
         stream.send("ask", *question)
         silent = _given_up(question, given_up)
-        answer = Answer(None, *silent) if silent else ask_host(live, question)
+        answer = Answer(None, *silent) if silent else answer_of(question)
         stream.hold("answer", *plain(answer))
         return answer
 
     host = RecordedHost(ask)
+    environment = dict(os.environ)
     for task in tasks:
+        if os.environ != environment:  # what one plug-in edits is nothing to the next
+            os.environ.clear()
+            os.environ.update(environment)
         stream.send("task", task)
         try:
             asking_half(task)(host)
         except Exception as error:  # a broken plug-in costs its own answers
             reason = "not-installed" if isinstance(error, ImportError) else "failed"
             stream.hold("note", task, reason, f"{type(error).__name__}: {error}"[:500])
+    for question in held:
+        if question not in host.answers:
+            ask(question)
     stream.send("end")
+
+
+_Machine = Tuple[Callable[[Question], Answer], Sequence[Question]]
+"""What answers, and the questions that are put to it in any case."""
+
+
+def _machine(root: str, libraries: Mapping[str, str]) -> _Machine:
+    live = LiveHost(root, libraries=libraries)
+    return lambda question: ask_host(live, question), ()
+
+
+def _recorded(path: str) -> _Machine:
+    from raxl.host import served
+
+    recording = served.opened(path)
+    return recording.answer, sorted(recording.answers)
 
 
 def _given_up(question: Question, given_up: Mapping[str, Sequence[str]]) -> Sequence[str] | None:

@@ -9,10 +9,11 @@ import stat
 import time
 from typing import Any, Callable, Dict, Mapping, Sequence
 
-from raxl.host import Answer, CommandOutput, allowed
+from raxl.host import Answer, CommandOutput, allowed, stand_in
 
 TEXT_LIMIT = 1 << 20
 DATA_LIMIT = 4096
+FIRMWARE = "/sys/class/dmi/id/product_name"
 NO_DATA = Answer(None, "not-supported", "no file but a PCI configuration space is given as bytes")
 OUTPUT_LIMIT = 64 << 20
 COMMAND_SECONDS = 10.0
@@ -73,6 +74,7 @@ class LiveHost:
         self._command_seconds = command_seconds
         self._classes = dict(libraries or {})
         self._libraries: Dict[str, Any] = {}
+        self._metadata: Any = None
 
     def _inside(self, path: str) -> str:
         return self._root + path
@@ -154,6 +156,14 @@ class LiveHost:
             return Answer(_PROCESS_QUESTIONS[name]())
         except (OSError, KeyError, ValueError) as error:
             return Answer(None, "failed", f"{type(error).__name__}: {error}")
+
+    def metadata(self, service: str, path: str) -> Answer:
+        from raxl.host.metadata import Metadata  # only a cloud's machine pays for it
+
+        if not stand_in.server() and self.text(FIRMWARE) != LiveHost().text(FIRMWARE):
+            return Answer(None, "not-asked", "the files are those of another machine than this")
+        self._metadata = self._metadata or Metadata()
+        return self._metadata.ask(service, path)  # type: ignore[no-any-return]
 
     def document(self, form: str) -> Answer:
         return Answer(None, "not-asked", f"a machine has no {form}")

@@ -21,7 +21,8 @@ _TEXT = '''"""raxl {version}: collects a snapshot of this node and writes it to 
 
     ssh NODE python3 -I - < raxl-collect.py > node.tar.gz
 
-Standard library only, Python 3.8. RAXL_TIMEOUT is the node's budget in seconds (20).
+Standard library only, Python 3.8. RAXL_TIMEOUT is the node's budget in seconds (20), RAXL_PACKAGES a folder of Python
+packages beside Ray's.
 Made by `raxl snapshot collector`; MODULES holds raxl's own modules.
 """
 import importlib.abc
@@ -53,7 +54,7 @@ sys.meta_path.insert(0, Packed())
 
 from raxl.host.collector import main
 
-main(MODULES, TASKS, LIBRARIES, {version!r}, os.environ.get("RAXL_TIMEOUT", "20"))
+main(MODULES, TASKS, LIBRARIES, {version!r}, os.environ.get("RAXL_TIMEOUT", "20"), os.environ.get("RAXL_PACKAGES", ""))
 '''
 
 

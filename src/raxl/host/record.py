@@ -17,6 +17,8 @@ def question_of_call(name: str, method: str, arguments: Sequence[object]) -> Que
     return Question("library", " ".join((name, method, *map(str, arguments))))
 
 
+OF_PROCESS = {"uname": dict, "limits": dict, "environment": dict, "hostname": str, "packages": list, "root": bool}
+"""What the kernel tells the asking process, by name."""
 NOT_RECORDED = Answer(None, "not-asked", "the recording does not hold this question")
 
 
@@ -72,6 +74,12 @@ class Recording:
         """Whether it absorbed others."""
         return bool(self._others)
 
+    def credit(self, other: "Recording", source: str) -> None:
+        """Takes over what another recording, of which this was asked, says about itself; but not its time."""
+        self.name, self.recorded_by, self.nature = other.name, other.recorded_by, other.nature
+        self.source = source
+        self.notes = (*other.notes, *self.notes)
+
     def absorb(self, other: "Recording") -> None:
         """Lets another recording of the same machine answer what this one does not hold."""
         self._others.append(other)
@@ -117,7 +125,13 @@ class RecordedHost:
         return self.answer(question_of_call(name, method, arguments))
 
     def process(self, name: str) -> Answer:
-        return self.answer(Question("process", name))
+        answer = self.answer(Question("process", name))
+        if answer.known and not isinstance(answer.value, OF_PROCESS.get(name, object)):
+            return Answer(None, "failed", f"the recording holds no {name}")  # it may have been edited
+        return answer
+
+    def metadata(self, service: str, path: str) -> Answer:
+        return self.answer(Question("metadata", f"{service} {path}"))
 
     def document(self, form: str) -> Answer:
         return self.answer(Question("document", form))
@@ -130,6 +144,8 @@ def ask_host(host: Host, question: Question) -> Answer:
         return host.command(subject.split(" "))
     if kind == "library":
         return host.library(*subject.split(" "))
+    if kind == "metadata":
+        return host.metadata(*subject.split(" ", 1))
     return getattr(host, kind)(subject)  # type: ignore[no-any-return]
 
 

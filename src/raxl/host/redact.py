@@ -30,7 +30,7 @@ _SHAPES = (
     rf"(?<![0-9a-fA-F:])(?:{_HEX}{{4}}:){{3}}{_HEX}{{4}}(?![0-9a-fA-F:.])",  # GUID
     rf"(?<![0-9a-zA-Z:])(?:{_HEX}{{1,4}}:){{1,6}}(?::{_HEX}{{1,4}}){{1,6}}(?![0-9a-zA-Z:.])",  # short IPv6
     rf"(?<![0-9a-zA-Z:])(?:{_HEX}{{1,4}}:){{2,7}}:(?![0-9a-zA-Z:.])",  # IPv6 that ends in zeros
-    rf"(?<![0-9a-zA-Z])(?:{_HEX}{{64}}|{_HEX}{{32}})(?![0-9a-zA-Z])",  # a container, a machine
+    rf"(?<![0-9a-zA-Z])(?:{_HEX}{{64}}|{_HEX}{{56}}|{_HEX}{{32}})(?![0-9a-zA-Z])",  # container, Ray node, machine
 )
 _ANY_SHAPE = re.compile("|".join(_SHAPES))
 _ADDRESS = rf"(?<!Version: )(?<!ersion\": \")(?<![\w.])(?<![0-9]-)(?<!fw-){_IPV4}(?:-{_IPV4})?(?!\.?[A-Za-z0-9_])"
@@ -69,6 +69,10 @@ _PLACES = (
     ("serial", r"\"(?:serial_number|board_id|device_sn|device_uuid|sid)\"\s{0,8}:\s{0,8}\"([^\"\s]{4,})\""),
     ("decimal", r"^[ \t-]*board_id:[ \t]*([0-9]{6,20})[ \t]*$"),  # a Tenstorrent cluster descriptor
     ("decimal", r"^[ \t]+[0-9]{1,5}:[ \t]*([0-9]{9,20})[ \t]*$"),  # its chip_unique_ids
+    ("serial", r"\bocid1(?:\.[a-z0-9-]{0,40}){3}\.([a-z0-9]{8,80})"),  # Oracle Cloud's id of a thing
+    ("host", r"^SwitchName=\S{1,80} Nodes=([\w.-]+)$"),  # one host's line of Slurm's topology
+    ("host", r"^([\w.-]{2,})\tphysical_host /"),
+    ("host", r"^\{\"host\": \"([^\"]+)\""),  # where hosts stand, a line each
     ("here", rf"\b(?:guid|host_hash)=\"(0x{_HEX}{{1,16}})\""),  # NCCL's XML
     ("here", r"\(([\w.-]+@[\w.-]+)\)"),  # who built the kernel, and where
     ("serial", rf"(?<![A-Za-z0-9])(?:en|ib|wl|ww|roce|iw|opa)x({_HEX}{{16}}|{_HEX}{{12}})(?![A-Za-z0-9])"),  # by MAC
@@ -88,6 +92,8 @@ _FILES = (
     ),
 )
 """Files that hold one identity and nothing else."""
+_OTHER_HOSTS = re.compile("/topology[.](conf|yaml)$")
+"""Slurm's files: lists of hosts cannot be replaced name by name."""
 _CALLS = {"serial": "serial", "chassis_serial": "serial", "unique_id": "hex", "hive": "hex"}
 """Calls of a library that give one identity and nothing else, and what it is."""
 _NO_NAME = frozenset(["localhost", "none", "unknown", "n/a", "default", "root", "node", "node0", "host", "busy"])
@@ -151,6 +157,8 @@ class _Pass:
     def answer(self, question: Question, answer: Answer) -> Answer:
         """The answer with every identity replaced."""
         value = answer.value
+        if question.kind == "text" and _OTHER_HOSTS.search(question.subject) and answer.known:
+            return Answer(None, "not-asked", "it names other hosts, and is left out")
         if question.kind == "data":
             blank = config_space.without_serials(value) if isinstance(value, str) else value
             return Answer(blank, answer.reason, self.text(answer.message))
@@ -285,6 +293,8 @@ def _identities(recording: Recording) -> Tuple[Set[str], Set[int]]:
     for question, answer in recording.answers.items():
         if question.kind == "data":
             continue
+        if question.kind == "ray" and isinstance(answer.value, dict):
+            names.update(_host_names(str(answer.value.get("name") or "")))
         whole = _kind_of_file(question)
         for text in _texts(answer):
             found = [(whole, text.strip())] if whole else []

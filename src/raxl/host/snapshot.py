@@ -7,8 +7,10 @@ raxl-snapshot/nodes/NAME/       one folder a machine:
     root.jsonl                  folders' names, links' targets, and files that could not be read
     commands/N.out, N.err       outputs, and index.jsonl with arguments and exit status
     libraries/NAME.jsonl        calls of a vendor's library; `os` is what the kernel told the asking process
+    metadata/SERVICE.jsonl      what a cloud's metadata service answered, as far as the allow-list names it
     environment.json            the allowed part of its environment
     documents/FORM              a foreign document that describes the machine
+    ray/node.json, cluster.json what Ray says of the node, and of the cluster that it is a node of
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import json
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Sequence
 
 from raxl.errors import SchemaTooNew, UnreadableInput
-from raxl.host import Answer, CommandOutput, Question, allowed
+from raxl.host import Answer, CommandOutput, Question, allowed, allowed_metadata
 from raxl.host.known import Known
 from raxl.host.live import DATA_LIMIT
 from raxl.host.record import Recording
@@ -70,6 +72,7 @@ def _node(recording: Recording) -> Iterator[tuple[str, bytes]]:
     root: List[Dict[str, Any]] = []
     commands: List[Dict[str, Any]] = []
     libraries: Dict[str, List[Dict[str, Any]]] = {}
+    clouds: Dict[str, List[Dict[str, Any]]] = {}
     for question, answer in sorted(recording.answers.items()):
         kind, subject = question
         if kind == "text" and answer.known:
@@ -86,16 +89,22 @@ def _node(recording: Recording) -> Iterator[tuple[str, bytes]]:
             commands.append(
                 {"arguments": subject, "status": status, "reason": answer.reason, "message": answer.message}
             )
+        elif kind == "metadata":
+            service, _, place = subject.partition(" ")
+            clouds.setdefault(service, []).append({"path": place, **_told(answer)})
         elif kind == "document":
             if answer.known:
                 yield f"documents/{subject}", _bytes(answer.value)
+        elif kind == "ray":
+            yield f"ray/{subject}.json", _json(_told(answer))
         elif subject == "environment":
             yield "environment.json", _json(_told(answer))
         else:
             name, _, call = subject.partition(" ") if kind == "library" else (_OWN, "", subject)
             libraries.setdefault(name, []).append({"method": call, **_told(answer)})
     calls = [(f"libraries/{name}.jsonl", lines) for name, lines in sorted(libraries.items())]
-    for path, lines in (("root.jsonl", root), ("commands/index.jsonl", commands), *calls):
+    told = [(f"metadata/{service}.jsonl", lines) for service, lines in sorted(clouds.items())]
+    for path, lines in (("root.jsonl", root), ("commands/index.jsonl", commands), *calls, *told):
         if lines:
             yield path, b"".join(json.dumps(line).encode("ascii") + b"\n" for line in lines)
 
@@ -176,9 +185,13 @@ def _answers(files: Mapping[str, bytes]) -> Iterable[tuple[Question, Answer]]:
             yield _KNOWN.get(_of_file, path, content)
         elif path.startswith("documents/"):
             yield Question("document", path[len("documents/") :]), Answer(allowed.command_output(_text(content)))
+        elif path.startswith("ray/") and path.endswith(".json"):
+            yield Question("ray", path[len("ray/") : -len(".json")]), _answer(json.loads(content), "ray")
         elif path.startswith("libraries/") and path.endswith(".jsonl"):
             library = path[len("libraries/") : -len(".jsonl")]
             yield from (_KNOWN.get(_of_call, library, line) for line in _lines(content))
+        elif path.startswith("metadata/") and path.endswith(".jsonl"):
+            yield from _metadata(path[len("metadata/") : -len(".jsonl")], content)
     yield from (_KNOWN.get(_of_line, "", line) for line in _lines(files.get("root.jsonl", b"")))
     if "environment.json" in files:
         yield Question("process", "environment"), _environment(json.loads(files["environment.json"]))
@@ -206,6 +219,18 @@ def _of_call(library: str, content: bytes) -> tuple[Question, Answer]:
     return question, _answer(line, question.kind)
 
 
+def _metadata(service: str, content: bytes) -> Iterable[tuple[Question, Answer]]:
+    """What another hand put into an archive passes the same door."""
+    for text in _lines(content):
+        line = json.loads(text)
+        place, answer = str(line["path"]), _answer(line, "metadata")
+        if answer.known:
+            kept = allowed_metadata.kept(service, place, answer.value)
+            answer = Answer(kept) if kept is not None else Answer(None, "failed", "it is no answer of such a service")
+        if place in allowed_metadata.paths(service):
+            yield Question("metadata", f"{service} {place}"), answer
+
+
 def _command(number: int, line: Mapping[str, Any], files: Mapping[str, bytes]) -> Answer:
     if line.get("reason") is not None:
         return Answer(None, _reason(line["reason"]), str(line.get("message", "")))
@@ -221,7 +246,7 @@ def _environment(line: Mapping[str, Any]) -> Answer:
     return Answer(allowed.environment({str(name): str(value) for name, value in answer.value.items()}))
 
 
-_TYPES = {"names": list, "link": str, "text": str}
+_TYPES = {"names": list, "link": str, "text": str, "metadata": str}
 
 
 def _answer(line: Mapping[str, Any], kind: str) -> Answer:

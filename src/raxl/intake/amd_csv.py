@@ -5,16 +5,39 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from raxl.intake.amd_words import lines_of, plain
+from raxl.intake.amd_words import Told, lines_of, note, plain
 
 Names = Callable[[Sequence[str]], bool]
 """Whether columns of these names, in lower case, are a header of the tool's."""
+Row = Mapping[str, str]
+"""The cells by their columns' names in lower case."""
 
 
-def rows(text: str, is_header: Names) -> Iterator[Mapping[str, str]]:
-    """The cells of each row by its column in lower case; a last row that was cut off has fewer."""
+def rows(text: str, is_header: Names) -> Iterator[Row]:
+    """The rows; a last one that was cut off has fewer cells."""
+    return (row for row, _ in _rows(text, is_header))
+
+
+def told(
+    text: str, is_header: Names, number: Callable[[Row], int | None], fields: Callable[[Row], Mapping[str, str]]
+) -> tuple[Told, set[int]]:
+    """What the rows tell of the GPU of each number, and in which of them the text ends. `fields`: a row's words by the
+    names of raxl's fields."""
+    found: Told = {}
+    cut = set()
+    for row, is_cut in _rows(text, is_header):
+        place = number(row)
+        if place is not None:
+            cut.update([place] if is_cut else [])
+            note(found, place, fields(row))
+    return found, cut
+
+
+def _rows(text: str, is_header: Names) -> Iterator[tuple[Row, bool]]:
+    """The rows, each with whether the text ends in it: its last cell may then be half of one, and is left out."""
     for header, row in _tables(text, is_header):
-        yield dict(zip((name.lower() for name in header), row))
+        is_cut = len(row) < len(header)
+        yield dict(zip((name.lower() for name in header), row[:-1] if is_cut else row)), is_cut
 
 
 def own(text: str, is_header: Names) -> str:

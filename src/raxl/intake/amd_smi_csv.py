@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from raxl.intake import amd_claims, amd_csv, amd_smi_fields
-from raxl.intake.amd_words import Told, tell, translated
+from raxl.intake.amd_words import translated
 from raxl.intake.foreign import Foreign
 from raxl.model.problem import Problem
 from raxl.model.report import Report
@@ -48,14 +48,8 @@ def own(text: str) -> str:
 
 def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:
     """The GPUs by amd-smi's number."""
-    told: Told = {}
-    for row in amd_csv.rows(text, _is_header):
-        number = _number(row)
-        if number is not None:
-            card = told.setdefault(number, {})
-            for field, words in translated(row, _NAMES).items():
-                tell(card, field, words)
-    found = amd_claims.claims(FORM, told)
+    told, cut = amd_csv.told(text, _is_header, _number, lambda row: translated(row, _NAMES))
+    found = amd_claims.claims(FORM, told, cut)
     return Foreign(FORM, report=Report(claims=found.claims)), found.problems
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from raxl.intake import amd_claims, amd_links, amd_smi_fields
 from raxl.intake.amd_links import Pair
-from raxl.intake.amd_words import Told, plain, tell, translated
+from raxl.intake.amd_words import Told, note, plain, tell, translated
 from raxl.intake.foreign import Foreign
-from raxl.model.problem import FAILED, Problem
+from raxl.model.problem import Problem
 from raxl.model.report import Report
 from raxl.sources import json_text
 from raxl.sources.numbers import MOST_PLACES, whole
@@ -55,21 +55,15 @@ def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:
             if number is None:
                 continue
             last = number if not entry.keys() & set(_PEERS) else None
-            card = told.setdefault(number, {})
-            for field, words in translated(_flat(entry), amd_smi_fields.FIELDS).items():
-                tell(card, field, words)
+            note(told, number, translated(_flat(entry), amd_smi_fields.FIELDS))
             pairs += _pairs(number, entry, told)
         cut.update([last] if document.damage and last is not None else [])
     found = amd_claims.claims(FORM, told, cut)
     links, differences = amd_links.links(FORM, pairs, found.names)
     software, versions = amd_smi_fields.software(FORM, told, stated)
     report = Report(claims=found.claims, links=links, software=tuple(software))
-    damage = [_damage(document.damage) for document in documents if document.damage]
+    damage = [problem for document in documents for problem in document.problems("amd-smi", FORM)]
     return Foreign(FORM, report=report), (*damage, *found.problems, *differences, *versions)
-
-
-def _damage(why: str) -> Problem:
-    return Problem("accelerators", FAILED, f"amd-smi's JSON is damaged ({why}): what is whole is read", (FORM,))
 
 
 def _entries(value: Any) -> Iterator[Mapping[str, Any]]:

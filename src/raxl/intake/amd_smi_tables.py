@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 from raxl.intake import amd_links
 from raxl.intake.amd_links import Pair
-from raxl.intake.amd_words import Told, tell
+from raxl.intake.amd_words import Told, note, tell
 from raxl.model.identity import pci_address
 from raxl.model.problem import Problem
+from raxl.sources import tool_box
 from raxl.sources.numbers import MOST_PLACES, whole
 
 _TITLE = re.compile(r"\s*([A-Z][A-Z_ -]{2,40}(?:TABLE|STATUS|PARTITION|PROFILES)):\s*")
@@ -21,6 +22,10 @@ _METRIC = re.compile(r"(XGMI|PCIE|N/A)\s*$")
 _TRAFFIC = re.compile(r"N/A|[0-9.]+ ?[KMGTPE]?B")
 _BOX_FIRST = re.compile(rf"\|[ \t]*({_BDF})[ \t]([^|]*)\|.*")
 _BOX_SECOND = re.compile(r"\|[ \t]*([0-9]{1,5})[ \t]+(\S+)[ \t]+(\S+)[ \t]+([\w/]+)[ \t]*\|(.*)")
+_BOX_ERRORS = re.compile(r"[ \t]([0-9]{1,15}|N/A)[ \t]+(?:[0-9]{1,6}/[0-9]{1,6} W|N/A)[ \t]*\|[ \t]*$")
+"""The count of uncorrected errors (`UEC`) stands before the power."""
+_BOX_END = re.compile(r"\+-[-+]*\+")
+"""Opens and closes the box; between two GPUs a border has bars at its ends."""
 _BOX_MEMORY = re.compile(r"[0-9]/([0-9]{1,15} [KMGT]B)")
 _KEPT = re.compile(r"\s*(?:GPU_ID\b|GPU[0-9]|[0-9]{1,5}\s|Read\b|Write\b|bdf\b|\+-|\|[-=])")
 _VERSION_LINE = re.compile(r"(ROCm|amdgpu) version:[ \t]*([^\s|]+)")
@@ -73,7 +78,7 @@ def read(lines: Sequence[str], form: str) -> Tables:
         elif body:
             damage += _matrix(form, title[1], body, told, pairs)
         place = end
-    _boxes(lines, told)
+    damage += _boxes(lines, form, told)
     versions = [(name, words) for line in lines for name, words in _VERSION_LINE.findall(line)]
     return Tables(told, pairs, versions, damage)
 
@@ -157,13 +162,14 @@ def _partitions(body: Sequence[str], told: Told) -> None:
                 tell(card, field, row[column])
 
 
-def _boxes(lines: Sequence[str], told: Told) -> None:
-    """`amd-smi` without a command (ROCm 7): two lines a GPU, the first with address and name."""
+def _boxes(lines: Sequence[str], form: str, told: Told) -> tuple[Problem, ...]:
+    """`amd-smi` without a command (ROCm 7): two lines a GPU, the first with address and name. A box that nothing closes
+    is told."""
     first: re.Match[str] | None = None
+    rows: set[str] = set()
     for line in lines:
         second = _BOX_SECOND.fullmatch(line) if first else None
         if first and second:
-            card = told.setdefault(int(second[1]), {})
             mode, _, memory_mode = second[4].partition("/")
             said = {"address": first[1], "model": first[2], "hip_id": second[2], "oam_id": second[3]}
             said.update(compute_partition=mode, memory_partition=memory_mode or "N/A")
@@ -171,6 +177,10 @@ def _boxes(lines: Sequence[str], told: Told) -> None:
                 said.update(compute_partition="N/A", memory_partition="N/A")
             memory = _BOX_MEMORY.search(second[5])
             said.update({"memory": memory[1]} if memory else {})
-            for field, words in said.items():
-                tell(card, field, words)
+            errors = _BOX_ERRORS.search(first[0])
+            said.update({"ecc_uncorrectable": errors[1]} if errors else {})
+            rows.add(line)
+            note(told, int(second[1]), said)
         first = _BOX_FIRST.fullmatch(line)
+        rows.update([line] if first else [])
+    return tool_box.damage("amd-smi", form, lines, rows, _BOX_END)

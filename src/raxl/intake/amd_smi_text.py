@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from raxl.intake import amd_claims, amd_links, amd_smi_blocks, amd_smi_fields, amd_smi_tables
-from raxl.intake.amd_words import Told, lines_of, plain, tell, translated
+from raxl.intake.amd_words import Told, lines_of, note, plain, translated
 from raxl.intake.foreign import Foreign
 from raxl.model.problem import FAILED, Problem
 from raxl.model.report import Report
@@ -42,9 +42,7 @@ def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:
     tables = amd_smi_tables.read(lines, FORM)
     told: Told = {number: translated(said, amd_smi_fields.FIELDS) for number, said in blocks.items()}
     for number, said in tables.told.items():
-        card = told.setdefault(number, {})
-        for field, words in said.items():
-            tell(card, field, words)
+        note(told, number, said)
     inside = amd_smi_blocks.cut(order)
     cut = [
         Problem("accelerators", FAILED, f"amd-smi's output ends inside GPU {one}", (FORM,)) for one in sorted(inside)

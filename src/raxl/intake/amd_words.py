@@ -55,6 +55,13 @@ def tell(told: MutableMapping[str, str], field: str, words: str) -> None:
         told[field] = words.strip()
 
 
+def note(told: Told, number: int, said: Mapping[str, str]) -> None:
+    """Notes all that the tool says of the GPU of a number; one of which it says nothing is there too."""
+    card = told.setdefault(number, {})
+    for field, words in said.items():
+        tell(card, field, words)
+
+
 def translated(said: Mapping[str, str], fields: Mapping[str, Iterable[str]]) -> dict[str, str]:
     """The tool's words by raxl's names: of a field's several spellings the first that has a value, else any."""
     found: dict[str, str] = {}

@@ -46,10 +46,16 @@ TEXTS: dict[str, str] = {
     "hl-smi -n": "raxl.intake.hl_smi_ports",
     "npu-smi info": "raxl.intake.npu_smi_table",
     "npu-smi info -t topo": "raxl.intake.npu_smi_topo",
+    "cloud metadata": "raxl.intake.cloud_documents",
+    "gcp physical_host": "raxl.intake.gcp_hosts",
+    "kubectl get nodes": "raxl.intake.kubernetes_nodes",
+    "slurm topology": "raxl.intake.slurm_network",
+    "topograph model": "raxl.intake.topograph_model",
     "gpustack worker": "raxl.intake.gpustack_worker",
     "xpu-smi -j": "raxl.intake.xpu_smi_json",
     "xpu-smi discovery": "raxl.intake.xpu_smi_table",
     "xpu-smi topology": "raxl.intake.xpu_smi_topo",
+    "ray nodes": "raxl.intake.ray_dump",
 }
 """By form, the module that reads it: `recognises(text)` whether such an output is in it, `own(text)` that output alone,
 `parse(text)` what it says. Imported when there is a text to recognise or such a document to read."""

@@ -10,6 +10,7 @@ from raxl.model.component import PciFunction
 from raxl.model.facts import Reading
 from raxl.model.nic import Nic
 from raxl.model.node import Cpu, NumaNode, OperatingSystem
+from raxl.model.placement import Placement
 from raxl.model.report import Report
 
 
@@ -27,5 +28,7 @@ class Foreign(NamedTuple):
     nics: tuple[Nic, ...] = ()
     report: Report = Report()
     """Claims about accelerators (by PCI address where it is known) and scale-up links between them."""
+    placements: tuple[Placement, ...] = ()
+    """Where the machine stands, by a document that is about that alone; the first one is believed first."""
     ports: Mapping[str, Reading] = MappingProxyType({})
     """By PCI address: the ACS controls that are on, as `raxl.model.peering` has them."""

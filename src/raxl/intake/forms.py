@@ -20,7 +20,10 @@ KNOWN = (
     "csv), lspci, ibstat, ibstatus, ibv_devinfo, ibdev2netdev, rdma link, nicctl show card, ibnetdiscover, "
     "a TPU's environment, neuron-ls (tables, JSON), neuron-monitor, hl-smi (table, -Q as csv, -n link, -n ports), "
     "npu-smi info and its -t topo, a GPUStack worker's record, xpu-smi discovery and topology (text, JSON), "
-    "rbln-smi, furiosa-smi, tt-smi -s, Tenstorrent cluster descriptors, mx-smi"
+    "rbln-smi, furiosa-smi, tt-smi -s, Tenstorrent cluster descriptors, mx-smi, "
+    "ray.nodes(), ray list nodes, "
+    "metadata of AWS, Azure, Google Cloud and OCI, NetQ's compute nodes, kubectl get nodes (JSON, YAML), "
+    "Slurm's topology.conf, topology.yaml and scontrol show topo, Topograph's cluster models"
 )
 """The forms, for the line that refuses a file."""
 

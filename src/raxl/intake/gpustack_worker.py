@@ -30,8 +30,9 @@ def recognises(text: str) -> bool:
 
 
 def own(text: str) -> str:
-    """What is read of the records: neither addresses, nor file systems, nor labels."""
-    return "\n".join(json.dumps(_kept(worker), ensure_ascii=False) for worker, _ in _workers(text))
+    """What is read of the records: neither addresses, nor file systems, nor labels. A damaged one stays open."""
+    held = [(json.dumps(_kept(worker), ensure_ascii=False), damage) for worker, damage in _workers(text)]
+    return "\n".join(kept if damage is None else kept[:-1] for kept, damage in held)
 
 
 def _workers(text: str) -> Iterator[tuple[Mapping[str, Any], str | None]]:

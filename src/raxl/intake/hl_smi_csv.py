@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from raxl.intake import hl_smi_table
 from raxl.intake.foreign import Foreign
 from raxl.model.problem import Problem
-from raxl.model.report import Report
-from raxl.sources import gaudi, hl_smi, hl_smi_csv
+from raxl.sources import hl_smi_csv
 
 FORM = hl_smi_csv.FORM
 
@@ -22,6 +22,4 @@ def own(text: str) -> str:
 
 def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:
     """The devices by bus id, UUID or number; each is listed once, however often it was asked."""
-    log = hl_smi_csv.read(text)
-    claims = tuple(gaudi.claim(FORM, device.words, device.is_cut) for device in log.devices)
-    return Foreign(FORM, report=Report(claims=claims, software=hl_smi.software(log))), log.problems
+    return hl_smi_table.foreign(hl_smi_csv.read(text))

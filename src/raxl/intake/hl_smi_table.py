@@ -22,6 +22,10 @@ def own(text: str) -> str:
 
 def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:
     """The devices with number, name, bus id, memory and uncorrected events; versions, and that they differ."""
-    log = hl_smi.read(text)
-    claims = tuple(gaudi.claim(FORM, device.words, device.is_cut) for device in log.devices)
-    return Foreign(FORM, report=Report(claims=claims, software=hl_smi.software(log))), log.problems
+    return foreign(hl_smi.read(text))
+
+
+def foreign(log: hl_smi.Log) -> tuple[Foreign, tuple[Problem, ...]]:
+    """What either of the tool's lists of devices says."""
+    claims = tuple(gaudi.claim(log.evidence, device.words, device.is_cut) for device in log.devices)
+    return Foreign(log.evidence, report=Report(claims=claims, software=hl_smi.software(log))), log.problems

@@ -62,6 +62,8 @@ class MachineRecording(TreeRecording):
             return Answer(_process(self._machine.header)[subject])
         if kind == "document":
             return Answer(None, "not-asked", f"a machine has no {subject}")
+        if kind == "metadata":
+            return Answer(None, "not-asked", "the text holds no cloud's metadata")
         refused = [why for path, why in self._machine.refused.items() if f"{subject}/".startswith(f"{path}/")]
         answer = refused[0] if refused else self._ask(question)
         return _ABSENT if answer is NOT_CAPTURED else answer
@@ -199,9 +201,11 @@ def file_bytes(text: str) -> bytes:
 
 
 def _library(name: str, method: str, header: dict[str, str]) -> Answer:
-    """There is none; but amdsmi may be said to list so many devices, and to tell nothing of them."""
+    """There is none; but one may be said to list so many devices, and to tell nothing of them, or to fail in words."""
     if name not in header:
         return Answer(None, "not-installed", _NO_LIBRARY.get(name, f"{name} is not installed"))
+    if not header[name].isdigit():
+        return Answer(None, "failed", header[name])
     return Answer(int(header[name])) if method == "start" else Answer(None, "not-supported", "not supported")
 
 

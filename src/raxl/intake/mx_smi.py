@@ -5,7 +5,7 @@ from __future__ import annotations
 from raxl.intake.foreign import Foreign
 from raxl.intake.text_lines import joined
 from raxl.model.problem import Problem
-from raxl.sources import mx_smi
+from raxl.sources import mx_smi, tool_box, tool_words
 
 FORM = mx_smi.TOOL
 
@@ -16,8 +16,8 @@ def recognises(text: str) -> bool:
 
 
 def own(text: str) -> str:
-    """The lines of the GPUs, of the versions and of the matrix, without the processes."""
-    return joined([line for line, _, _ in mx_smi.lines(text)])
+    """The lines of the GPUs, of the versions and of the matrix with the borders beside them, without the processes."""
+    return joined(tool_box.framed(tool_words.lines(text), {line for line, _, _ in mx_smi.lines(text)}))
 
 
 def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:

@@ -6,9 +6,9 @@ import re
 
 from raxl.intake.foreign import Foreign
 from raxl.intake.text_lines import joined, lines
-from raxl.model.problem import FAILED, Problem
+from raxl.model.problem import Problem
 from raxl.model.report import Report
-from raxl.sources import json_text, neuron_ls
+from raxl.sources import json_text, neuron_ls, tool_box
 
 FORM = neuron_ls.NAME
 _TABLE = re.compile(
@@ -27,7 +27,8 @@ def recognises(text: str) -> bool:
 
 def own(text: str) -> str:
     """The table and what stands above it, or the JSON; processes are left out of both."""
-    kept = [line for line in lines(text) if neuron_ls.is_own(line)]
+    every = lines(text)
+    kept = tool_box.framed(every, {line for line in every if neuron_ls.is_own(line)})
     told = json_text.own(text) if _JSON.search(text) else ""
     return joined(_without_processes(kept)) + told
 
@@ -37,11 +38,7 @@ def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:
     held = json_text.documents(text)
     output = neuron_ls.joined(neuron_ls.of_lines(lines(text)), neuron_ls.of_values([one.value for one in held]))
     links, problems = neuron_ls.links(output)
-    damage = [
-        Problem("accelerators", FAILED, f"a JSON document is damaged: {one.damage}", (FORM,))
-        for one in held
-        if one.damage
-    ]
+    damage = [problem for one in held for problem in one.problems(FORM, FORM)]
     report = Report(tuple(neuron_ls.claims(output)), tuple(links), placement=neuron_ls.placement(output))
     return Foreign(FORM, report=report), (*damage, *output.problems, *problems)
 

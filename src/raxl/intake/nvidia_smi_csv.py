@@ -31,8 +31,10 @@ _TOLD = 4
 _LIKELY = "|".join([*map(re.escape, COLUMNS), *(shape.pattern for shape in SURE.values())])
 _TELLTALE = re.compile(rf"(?:^|,)[ \t]*\"?(?:{_LIKELY})[ \t]*(?:[\[,\r\"]|$)", re.IGNORECASE | re.MULTILINE)
 """A cell of a header, or one that leaves no doubt."""
-_OF_OTHERS = re.compile(r"(?:^|,)[ \t]*(?:HL-[0-9]{3}\w*|bus_id)[ \t]*(?:,|$)|\butilization\.aip\b", re.MULTILINE)
-"""A cell of `hl-smi -Q`, whose columns are called alike."""
+_OF_OTHERS = re.compile(
+    r"(?:^|,)[ \t]*(?:HL-[0-9]{3}\w*|bus_id|gpu_bdf)[ \t]*(?:,|$)|\butilization\.aip\b", re.MULTILINE
+)
+"""A cell of `hl-smi -Q`, whose columns are called alike, or of `amd-smi --csv`."""
 
 
 def recognises(text: str) -> bool:

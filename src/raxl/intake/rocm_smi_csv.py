@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from raxl.intake import amd_claims, amd_csv, rocm_smi_fields
-from raxl.intake.amd_words import Told, tell, translated
+from raxl.intake.amd_words import translated
 from raxl.intake.foreign import Foreign
 from raxl.model.problem import Problem
 from raxl.model.report import Report
@@ -27,16 +27,13 @@ def own(text: str) -> str:
 
 def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:
     """The cards by their number."""
-    told: Told = {}
-    for row in amd_csv.rows(text, _is_header):
-        number = _number(row)
-        if number is not None:
-            card = told.setdefault(number, {})
-            said = {rocm_smi_fields.key(name): words for name, words in row.items()}
-            for field, words in translated(said, rocm_smi_fields.FIELDS).items():
-                tell(card, field, words)
-    found = amd_claims.claims(FORM, rocm_smi_fields.with_units(told))
+    told, cut = amd_csv.told(text, _is_header, _number, _fields)
+    found = amd_claims.claims(FORM, rocm_smi_fields.with_units(told), cut)
     return Foreign(FORM, report=Report(claims=found.claims)), found.problems
+
+
+def _fields(row: amd_csv.Row) -> dict[str, str]:
+    return translated({rocm_smi_fields.key(name): words for name, words in row.items()}, rocm_smi_fields.FIELDS)
 
 
 def _is_header(names: Sequence[str]) -> bool:

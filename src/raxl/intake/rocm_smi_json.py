@@ -8,9 +8,9 @@ from typing import Any
 
 from raxl.intake import amd_claims, amd_links, rocm_smi_fields
 from raxl.intake.amd_links import Pair
-from raxl.intake.amd_words import Told, plain, tell, translated
+from raxl.intake.amd_words import Told, note, plain, translated
 from raxl.intake.foreign import Foreign
-from raxl.model.problem import FAILED, Problem
+from raxl.model.problem import Problem
 from raxl.model.report import Report
 from raxl.sources import json_text
 
@@ -48,24 +48,20 @@ def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:
     pairs: list[Pair] = []
     versions: list[str] = []
     cut: set[int] = set()
-    damage = []
+    damage: list[Problem] = []
     for document in json_text.documents(text):
         last = None
         for name, keys in _parts(document.value):
             card = _CARD.fullmatch(name)
             if card:
                 last = int(card[1])
-                held = told.setdefault(last, {})
-                for field, words in translated(keys, rocm_smi_fields.FIELDS).items():
-                    tell(held, field, words)
+                note(told, last, translated(keys, rocm_smi_fields.FIELDS))
             else:
                 last = None
                 versions += [keys["driver version"]] if "driver version" in keys else []
                 pairs += _pairs(keys)
-        if document.damage:
-            message = f"rocm-smi's JSON is damaged ({document.damage}): what is whole is read"
-            damage.append(Problem("accelerators", FAILED, message, (FORM,)))
-            cut.update(() if last is None else (last,))
+        damage += document.problems("rocm-smi", FORM)
+        cut.update([last] if document.damage and last is not None else [])
     if not told:
         told = {end: {} for pair in pairs for end in (pair.a, pair.b)}
     found = amd_claims.claims(FORM, rocm_smi_fields.with_units(told), cut)

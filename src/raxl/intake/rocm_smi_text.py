@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from raxl.intake import amd_claims, amd_links, rocm_smi_fields, rocm_smi_tables
-from raxl.intake.amd_words import Told, lines_of, plain, tell, translated
+from raxl.intake.amd_words import Told, lines_of, note, plain, tell, translated
 from raxl.intake.foreign import Foreign
 from raxl.model.problem import FAILED, Problem
 from raxl.model.report import Report
@@ -47,9 +47,7 @@ def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:
     tables = rocm_smi_tables.read(lines, FORM)
     told = rocm_smi_fields.with_units(told)
     for number, said in tables.told.items():
-        card = told.setdefault(number, {})
-        for field, words in said.items():
-            tell(card, field, words)
+        note(told, number, said)
     versions = [driver[1].strip() for line in lines if (driver := _DRIVER.fullmatch(line))]
     is_cut = text.count(_BEGIN) > text.count(_END)
     cut = [Problem("accelerators", FAILED, "rocm-smi's output ends early: its end line is missing", (FORM,))]

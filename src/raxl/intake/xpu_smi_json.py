@@ -7,7 +7,7 @@ from typing import Any
 
 from raxl.intake.foreign import Foreign
 from raxl.model.node import Software
-from raxl.model.problem import FAILED, Problem
+from raxl.model.problem import Problem
 from raxl.model.report import Claim, LinkClaim, Report
 from raxl.sources import json_text, xpu_smi, xpu_smi_topo
 
@@ -42,9 +42,7 @@ def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:
     for document in json_text.documents(text):
         if not _is_own(document.value):
             continue
-        if document.damage:
-            message = f"xpu-smi's output is damaged: {document.damage}"
-            problems.append(Problem("accelerators", FAILED, message, (FORM,)))
+        problems += document.problems("xpu-smi", FORM)
         devices = xpu_smi.devices_of(document.value)
         claims += xpu_smi.claims(devices)
         software += xpu_smi.software(devices)

@@ -6,7 +6,7 @@ from raxl.intake.foreign import Foreign
 from raxl.intake.text_lines import joined
 from raxl.model.problem import Problem
 from raxl.model.report import Report
-from raxl.sources import xpu_smi
+from raxl.sources import tool_box, tool_words, xpu_smi
 
 FORM = xpu_smi.FORM
 
@@ -17,12 +17,12 @@ def recognises(text: str) -> bool:
 
 
 def own(text: str) -> str:
-    """The lines that are read."""
-    return joined(xpu_smi.table_lines(text))
+    """The lines that are read, and the borders beside them."""
+    return joined(tool_box.framed(tool_words.lines(text), set(xpu_smi.table_lines(text))))
 
 
 def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:
     """The devices with name, UUID, bus id and what `-d N` adds."""
     devices = xpu_smi.read_table(text)
     report = Report(claims=tuple(xpu_smi.claims(devices)), software=xpu_smi.software(devices))
-    return Foreign(FORM, report=report), ()
+    return Foreign(FORM, report=report), xpu_smi.table_damage(text)

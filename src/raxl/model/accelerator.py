@@ -7,6 +7,9 @@ from typing import Mapping
 
 from raxl.model.component import PciIdentity
 
+KINDS = ("gpu", "tpu", "npu", "lpu", "neuron", "hpu", "ipu", "xpu")
+STATES = ("ok", "degraded", "lost", "unknown")
+
 
 @dataclass(frozen=True)
 class RayView:
@@ -46,7 +49,7 @@ class Accelerator:
     id: str
     vendor: str
     kind: str
-    """gpu | tpu | npu | lpu | neuron | hpu | ipu | xpu"""
+    """One of `KINDS`."""
     model: str | None = None
     architecture: str | None = None
     index: int | None = None
@@ -62,7 +65,7 @@ class Accelerator:
     """Its host bridge: `pci0000:16`."""
     memory_bytes: int | None = None
     state: str = "unknown"
-    """ok | degraded | lost | unknown"""
+    """One of `STATES`."""
     partitions: tuple[Partition, ...] = ()
     fabric: Fabric | None = None
     visible_env: str | None = None

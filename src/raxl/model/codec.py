@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, Callable, TypeVar
 
+from raxl.model.difference import DifferencesDocument
 from raxl.model.inventory import Inventory
+from raxl.model.label import LabelsDocument
 from raxl.model.path import PathDocument
+from raxl.model.place import PlaceDocument
 from raxl.model.plugin import PluginsDocument
 
 INVENTORY = "raxl.inventory/v1"
 PATH = "raxl.path/v1"
+PLACE = "raxl.place/v1"
 PLUGINS = "raxl.plugins/v1"
-KINDS: dict[str, type] = {"inventory": Inventory, "path": PathDocument, "plugins": PluginsDocument}
+LABELS = "raxl.labels/v1"
+DIFF = "raxl.diff/v1"
+KINDS: dict[str, type] = {
+    "diff": DifferencesDocument,
+    "inventory": Inventory,
+    "labels": LabelsDocument,
+    "path": PathDocument,
+    "place": PlaceDocument,
+    "plugins": PluginsDocument,
+}
 """What `raxl schema` knows."""
 
 _Record = TypeVar("_Record")
 
 
-def encode(document: Any) -> str:
-    """The document as JSON, indented by two, ending in a newline."""
+def encode(document: Any, other: Callable[[Any], Any] | None = None) -> str:
+    """The document as JSON, indented by two, ending in a newline. `other` makes a value of what JSON cannot hold."""
     import msgspec
 
-    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
+    return msgspec.json.format(msgspec.json.encode(document, enc_hook=other), indent=2).decode() + "\n"
 
 
 def decode(text: str, kind: type[_Record]) -> _Record:
@@ -32,6 +45,16 @@ def decode(text: str, kind: type[_Record]) -> _Record:
         return msgspec.json.decode(text, type=kind)
     except (msgspec.MsgspecError, RecursionError, UnicodeEncodeError) as error:
         raise ValueError(f"no {kind.__name__}: {error}") from error
+
+
+def converted(value: Any, kind: Any) -> Any:
+    """What JSON held as a value of this type. Raises ValueError where it is none."""
+    import msgspec
+
+    try:
+        return msgspec.convert(value, type=kind)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise ValueError(str(error)) from error
 
 
 def schema(kind: str) -> str:

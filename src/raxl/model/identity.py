@@ -38,3 +38,10 @@ def accelerator_id(vendor: str, index: int | None, address: str | None, place: i
     if index is not None:
         return f"{vendor}:{index}"
     return f"{vendor}@{address if address is not None else place}"
+
+
+def model_name(vendor: str, model: str | None) -> str | None:
+    """The model without its vendor's name before it: `H100 80GB HBM3`; None when it is not known."""
+    known = (model or "").strip()
+    before = f"{vendor} "
+    return (known[len(before) :] if known.lower().startswith(before.lower()) else known) or None

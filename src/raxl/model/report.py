@@ -118,3 +118,14 @@ class Witness:
     """The PCI addresses of the devices that it lists."""
     joined: frozenset[str] = frozenset()
     """The addresses of the devices whose links it tells."""
+
+
+@dataclass(frozen=True)
+class Placed:
+    """All that one platform says of where a node stands."""
+
+    placements: tuple[Placement, ...] = ()
+    """One a source; the first one is believed first."""
+    silence: Silence | None = None
+    """Why it says no more; None where it was not this platform's to say."""
+    problems: tuple[Problem, ...] = ()

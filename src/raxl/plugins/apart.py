@@ -1,16 +1,12 @@
 """A plug-in of others, run in a process of its own, which it may hang, crash or leave without harm to raxl.
 
-The asking half of it has run in the asker; here it runs again, on the recorded answers, and then its parsing half. Both
-sides speak JSON lines over pipes that nothing else knows:
-
-    to it:    ["probe"]  ["report", FUNCTIONS]         what it shall do
-    from it:  ["ask", KIND, SUBJECT]                   a question; the next line to it is the answer
-              ["about", VENDOR, FAMILY]                it is loaded
-              ["done", RESULT]  ["failed", REASON, MESSAGE]
+`raxl.plugins.serving` is the other side, and tells how both speak. What the plug-in prints goes to a pipe of its own,
+and is thrown away; another one, on which nobody writes, closes when raxl is gone.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import json
 import os
@@ -19,14 +15,12 @@ import signal
 import subprocess
 import sys
 import time
-from importlib import import_module
-from typing import Any, Callable
+import weakref
+from typing import Any, NamedTuple
 
 from raxl.errors import PluginError
-from raxl.host import Answer, Host, Question
-from raxl.host.record import RecordedHost, ask_host, plain, revived
-from raxl.model import codec
-from raxl.model.component import PciFunction
+from raxl.host import Host, Question
+from raxl.host.record import ask_host, plain
 
 SECONDS = 4.0
 """How long it may say nothing."""
@@ -35,20 +29,36 @@ WHOLE_SECONDS = 20.0
 _LONGEST = 64 << 20
 _PROGRAM = (
     "import json, sys; a = json.loads(sys.argv[1]); sys.path[:] = a['path']; "
-    "from raxl.plugins.apart import serve; serve(a['entry'], a['reading'], a['writing'])"
+    "from raxl.plugins.serving import serve; serve(a['entry'], a['reading'], a['writing'], a['watched'])"
 )
+_CHUNK = 1 << 16
+
+
+class _Pipes(NamedTuple):
+    """This side's ends of the four pipes."""
+
+    receive: int
+    send: int
+    printed: int
+    alive: int
 
 
 class Apart:
     """One plug-in's process. It is started when it is needed, and again after it hung or died."""
 
-    def __init__(self, entry: str, package: str) -> None:
-        self._entry, self._package = entry, package
+    def __init__(self, entry: str, package: str, folder: str | None = None) -> None:
+        """`folder`: from where its module is imported, where that is known."""
+        self._entry, self._package, self._folder = entry, package, folder
         self._child: subprocess.Popen[bytes] | None = None
-        self._pipes: tuple[int, int] = (-1, -1)
+        self._pipes = _Pipes(-1, -1, -1, -1)
         self._rest = b""
         self.about: tuple[str, str] | None = None
         """The vendor and the family that it says it is for, once it was loaded."""
+        self.has_printed = False
+        """Whether it wrote to its standard output."""
+        self.has_edited = False
+        """Whether it changed its environment."""
+        _every.add(self)
 
     def ask(self, host: Host, *request: Any) -> Any:
         """Has it done, its questions answered by the host. Raises PluginError, which names the package."""
@@ -59,7 +69,7 @@ class Apart:
             return self._converse(host)
         except PluginError:
             raise
-        except (OSError, ValueError, TypeError, LookupError, RecursionError) as error:
+        except Exception as error:  # it may have written anything into its pipe
             raise self._failure(f"it broke off: {type(error).__name__}: {error}") from error
         except BaseException:  # interrupted: it may never end by itself
             self.end()
@@ -77,48 +87,71 @@ class Apart:
                 self._send(plain(ask_host(host, Question(str(rest[0]), str(rest[1])))))
             elif word == "about":
                 self.about = str(rest[0]), str(rest[1])
+            elif word == "edits":
+                self.has_edited = True
             elif word == "done":
                 return rest[0]
             else:
                 raise self._failure(str(rest[1]), "not-installed" if rest[0] == "not-installed" else "failed")
 
     def _start(self) -> None:
-        reading, send = os.pipe()
-        receive, writing = os.pipe()
-        settings = {"path": sys.path, "entry": self._entry, "reading": reading, "writing": writing}
+        (reading, send), (receive, writing), (printed, output), (watched, alive) = (os.pipe() for _ in range(4))
+        settings = {
+            "path": [*sys.path, *([self._folder] if self._folder else [])],
+            "entry": self._entry,
+            "reading": reading,
+            "writing": writing,
+            "watched": watched,
+        }
         try:
             self._child = subprocess.Popen(  # noqa: S603 - this interpreter, and a program that stands above
                 [sys.executable, "-I", "-S", "-c", _PROGRAM, json.dumps(settings)],
                 stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
+                stdout=output,
                 stderr=subprocess.DEVNULL,
-                pass_fds=(reading, writing),
+                pass_fds=(reading, writing, watched),
                 env={k: v for k, v in os.environ.items() if not k.startswith(("LD_", "PYTHON"))},
                 start_new_session=True,
             )
         finally:
-            os.close(reading)
-            os.close(writing)
-        self._pipes, self._rest = (receive, send), b""
+            for descriptor in (reading, writing, output, watched):
+                os.close(descriptor)
+        self._pipes, self._rest = _Pipes(receive, send, printed, alive), b""
 
     def _send(self, line: Any) -> None:
         data = json.dumps(line).encode("ascii") + b"\n"
         while data:
-            data = data[os.write(self._pipes[1], data) :]
+            data = data[os.write(self._pipes.send, data) :]
 
     def _line(self, until: float) -> Any:
+        silent_since = time.monotonic()
         with selectors.DefaultSelector() as selector:
-            selector.register(self._pipes[0], selectors.EVENT_READ)
+            selector.register(self._pipes.receive, selectors.EVENT_READ)
+            selector.register(self._pipes.printed, selectors.EVENT_READ)
             while b"\n" not in self._rest:
-                wait = min(SECONDS, until - time.monotonic())
-                if wait <= 0 or not selector.select(wait):
+                wait = min(silent_since + SECONDS, until) - time.monotonic()
+                ready = selector.select(wait) if wait > 0 else []
+                if not ready:
                     raise self._failure(f"it did not answer within {SECONDS:g} s", "timed-out")
-                data = os.read(self._pipes[0], 1 << 16)
-                if not data or len(self._rest) > _LONGEST:
-                    raise self._failure("it ended its process")
-                self._rest += data
+                speaks = {key.fd for key, _ in ready}
+                if self._pipes.printed in speaks and not self._has_drained():
+                    selector.unregister(self._pipes.printed)
+                if self._pipes.receive in speaks:
+                    data = os.read(self._pipes.receive, _CHUNK)
+                    if not data or len(self._rest) > _LONGEST:
+                        raise self._failure("it ended its process")
+                    self._rest += data
+                    silent_since = time.monotonic()
+            if any(key.fd == self._pipes.printed for key, _ in selector.select(0)):
+                self._has_drained()
         line, self._rest = self._rest.split(b"\n", 1)
         return json.loads(line)
+
+    def _has_drained(self) -> bool:
+        """Throws away what it printed; false where it closed its output."""
+        data = os.read(self._pipes.printed, _CHUNK)
+        self.has_printed = self.has_printed or bool(data)
+        return bool(data)
 
     def end(self) -> None:
         """Ends the process, and does not wait for what cannot die."""
@@ -137,39 +170,10 @@ class Apart:
         self.end()
 
 
-def serve(entry: str, reading: int, writing: int) -> None:
-    """The other side: does what it is told until nobody tells it anything."""
-    lines = os.fdopen(reading, "rb")
-
-    def send(*line: Any) -> None:
-        data = json.dumps(line).encode("ascii") + b"\n"
-        while data:
-            data = data[os.write(writing, data) :]
-
-    def ask(question: Question) -> Answer:
-        send("ask", *question)
-        line = lines.readline()
-        if not line:
-            os._exit(0)
-        return revived(question, json.loads(line))
-
-    plugin: Any = None
-    for line in lines:
-        try:
-            if plugin is None:
-                module, _, name = entry.partition(":")
-                plugin = getattr(import_module(module), name)()
-                send("about", plugin.vendor, plugin.family)
-            send("done", _done(plugin, json.loads(line), ask))
-        except BaseException as error:  # a plug-in may raise SystemExit as well
-            reason = "not-installed" if isinstance(error, ImportError) else "failed"
-            send("failed", reason, f"{type(error).__name__}: {error}"[:500])
+_every: weakref.WeakSet[Apart] = weakref.WeakSet()
 
 
-def _done(plugin: Any, request: list[Any], ask: Callable[[Question], Answer]) -> Any:
-    word, *rest = request
-    host = RecordedHost(ask)
-    if word == "probe":
-        return list(plugin.probe(host))
-    functions = codec.decode(rest[0], tuple[PciFunction, ...])
-    return codec.encode(plugin.parse(plugin.ask(host), functions))
+@atexit.register
+def _end_all() -> None:
+    for one in list(_every):
+        one.end()

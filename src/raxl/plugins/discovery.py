@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Sequence
 
 from raxl.errors import UsageError
+from raxl.plugins import entry_points
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution
 
 ACCELERATORS = "raxl.accelerators"
-GROUPS = (ACCELERATORS, "raxl.platforms", "raxl.transports", "raxl.checks")
+PLATFORMS = "raxl.platforms"
+GROUPS = (ACCELERATORS, PLATFORMS, "raxl.transports", "raxl.checks")
 """The entry-point groups, one a kind of plug-in."""
 
 
@@ -38,26 +45,69 @@ class Installed(NamedTuple):
         return str(Path(spec.origin).parents[bool(spec.submodule_search_locations)])
 
 
-def installed() -> list[Installed]:
-    """Every entry point of raxl's groups, raxl's own among them, by group, name and package."""
+class Damaged(NamedTuple):
+    """A distribution whose list of entry points is not to be read, or not whole."""
+
+    package: str
+    message: str
+
+
+class Listing(NamedTuple):
+    """What is installed."""
+
+    plugins: tuple[Installed, ...]
+    """By group, name and package."""
+    damaged: tuple[Damaged, ...]
+
+
+@cache
+def look() -> Listing:
+    """Every entry point of raxl's groups, raxl's own among them. Of two distributions of one name the first on the
+    path counts, as when they are imported."""
     from importlib.metadata import distributions
 
-    found = set()
+    seen: set[str] = set()
+    found: set[Installed] = set()
+    damaged = []
     for distribution in distributions():
-        package = distribution.metadata["Name"] or "?"
-        try:
-            points = list(distribution.entry_points)
-        except (ValueError, TypeError, OSError):  # another package's damaged list is no plug-in of raxl's
+        package, version = _named(distribution)
+        if _normal(package) in seen:
             continue
-        for point in points:
-            if point.group in GROUPS:
-                found.add(Installed(point.group, point.name, package, distribution.version or "?", point.value))
-    return sorted(found)
+        seen.add(_normal(package))
+        try:
+            points = entry_points.read(distribution.read_text("entry_points.txt") or "", GROUPS)
+        except (ValueError, OSError) as error:
+            words = "it is no UTF-8" if isinstance(error, UnicodeError) else str(error)
+            damaged.append(Damaged(package, words))
+            continue
+        found.update(Installed(one.group, one.name, package, version, one.value) for one in points.found)
+        if points.wrong:
+            damaged.append(Damaged(package, points.wrong))
+    return Listing(tuple(sorted(found)), tuple(sorted(damaged)))
+
+
+def _named(distribution: Distribution) -> tuple[str, str]:
+    """Name and version; where its metadata do not say them, what its folder is called, and `?`."""
+    name: str | None = None
+    version: str | None = None
+    with contextlib.suppress(ValueError, KeyError, TypeError, OSError):  # no UTF-8, or no such file any more
+        name, version = distribution.metadata["Name"], distribution.metadata["Version"]
+    folder = getattr(distribution, "_path", None)
+    return name or (Path(str(folder)).stem if folder else "?"), version or "?"
+
+
+def _normal(package: str) -> str:
+    return re.sub(r"[-_.]+", "-", package).lower()
+
+
+def installed() -> list[Installed]:
+    """Every entry point of raxl's groups, raxl's own among them, by group, name and package."""
+    return list(look().plugins)
 
 
 def foreign() -> list[Installed]:
     """The plug-ins that raxl does not ship."""
-    return [one for one in installed() if re.sub(r"[-_.]+", "-", one.package).lower() != "raxl"]
+    return [one for one in installed() if _normal(one.package) != "raxl"]
 
 
 def chosen(names: Sequence[str], built_in: Sequence[str]) -> tuple[Installed, ...]:

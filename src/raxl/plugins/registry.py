@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from raxl.accelerators import AcceleratorPlugin
+    from raxl.platforms import PlatformPlugin
 
 BUILT_IN = {
     "nvidia": "raxl.accelerators.nvidia:Nvidia",
@@ -36,6 +37,15 @@ BUILT_IN = {
 """raxl's own accelerator plug-ins, so that no entry point needs to be read to use them. A test holds the table against
 `pyproject.toml`."""
 
+PLATFORMS = {
+    "aws": "raxl.platforms.aws:Aws",
+    "gcp": "raxl.platforms.gcp:Gcp",
+    "azure": "raxl.platforms.azure:Azure",
+    "oci": "raxl.platforms.oci:Oci",
+    "slurm": "raxl.platforms.slurm:Slurm",
+}
+"""raxl's own platform plug-ins, in the same way."""
+
 LIBRARIES = {"nvml": "raxl.sources.nvml_library:Nvml", "amdsmi": "raxl.sources.amdsmi_library:AmdSmi"}
 """Vendor libraries that a plug-in may ask, each by the class that calls it inside the asking process."""
 
@@ -52,17 +62,23 @@ def accelerators() -> tuple[AcceleratorPlugin, ...]:
     return tuple(built_in(name) for name in BUILT_IN)
 
 
-def _load(entry: str) -> AcceleratorPlugin:
+def _load(entry: str) -> Any:
     module, _, name = entry.partition(":")
-    return getattr(import_module(module), name)()  # type: ignore[no-any-return]
+    return getattr(import_module(module), name)()
 
 
 @cache
 def built_in(name: str) -> AcceleratorPlugin:
     """One of raxl's own plug-ins."""
-    return _load(BUILT_IN[name])
+    return _load(BUILT_IN[name])  # type: ignore[no-any-return]
+
+
+@cache
+def platforms() -> tuple[PlatformPlugin, ...]:
+    """Every platform plug-in, in the table's order."""
+    return tuple(map(_load, PLATFORMS.values()))
 
 
 def ask_tasks() -> list[str]:
     """What the asker runs, the kernel's files first: `module:function` of sources, `module:Class` of plug-ins."""
-    return [*(f"raxl.sources.{name}:ask" for name in SOURCES), *BUILT_IN.values()]
+    return [*(f"raxl.sources.{name}:ask" for name in SOURCES), *BUILT_IN.values(), *PLATFORMS.values()]

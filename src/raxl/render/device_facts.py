@@ -7,6 +7,7 @@ from raxl.model.link import PCIE_CLASSES
 from raxl.model.node import Node
 from raxl.model.printable import clean
 from raxl.render import cells
+from raxl.render.device_errors import error_facts
 from raxl.render.fabric_facts import Fact
 from raxl.render.naming import Names, counted, kind_name
 from raxl.render.proximity import Nearest, nearest_nics
@@ -56,7 +57,7 @@ def partition_facts(node: Node, names: Names) -> list[Fact]:
 
 
 def faults(node: Node, names: Names, unknowns: Unknowns) -> list[tuple[Fact, Style]]:
-    """Each accelerator that is lost or degraded, the lost ones first."""
+    """Each accelerator that is lost or degraded, the lost ones first; then those with uncorrected errors."""
     ill = [accelerator for accelerator in node.accelerators if accelerator.state in ("lost", "degraded")]
     told: list[tuple[Fact, Style]] = []
     for accelerator in sorted(ill, key=lambda accelerator: accelerator.state != "lost"):
@@ -64,7 +65,7 @@ def faults(node: Node, names: Names, unknowns: Unknowns) -> list[tuple[Fact, Sty
         where = f", at {clean(accelerator.pci.address)}" if accelerator.pci else ""
         said = unknowns.refusal(accelerator.id) if accelerator.state == "lost" else None
         told.append(((names.of(accelerator.id), f"{state}{where}{f' ({said})' if said else ''}"), style))
-    return told
+    return [*told, *((fact, "warn") for fact in error_facts(node, names))]
 
 
 def ray_facts(node: Node) -> list[tuple[Fact, Style]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from raxl.model import identity
 from raxl.model.accelerator import Accelerator
 from raxl.model.node import Node
 from raxl.model.printable import clean
@@ -43,9 +44,7 @@ def kind_name(accelerator: Accelerator) -> str:
 
 def model_name(accelerator: Accelerator) -> str | None:
     """The model without its vendor's name before it: `H100 80GB HBM3`; None when it is not known."""
-    model = clean(accelerator.model or "").strip()
-    vendor = f"{accelerator.vendor} "
-    return (model[len(vendor) :] if model.lower().startswith(vendor.lower()) else model) or None
+    return identity.model_name(accelerator.vendor, clean(accelerator.model or ""))
 
 
 def counted(count: int, noun: str) -> str:

@@ -16,6 +16,8 @@ _DECORATION = re.compile(
     r"\((R|TM)\)|\bIntel\b|\bAMD\b|\bCPU\b|@.*|\b\d+-Core Processor\b|\bProcessor\b", re.IGNORECASE
 )
 VIRTUAL = "virtual PCI tree: distances below are the hypervisor’s, not the machine’s"
+_LONGEST_NAME = 24
+"""A cloud's ids are longer: they are told apart by their ends."""
 _REMEDY = "a topology file of the platform helps (raxl topo --from it)"
 
 
@@ -64,6 +66,7 @@ def _parts(node: Node) -> list[str]:
     drivers = (f"{_PRODUCTS.get(found.name, found.name)} {found.version}" for found in node.software)
     parts = [
         platform,
+        _where(place),
         _slice(place),
         system.distribution,
         system.kernel and f"Linux {system.kernel}",
@@ -73,6 +76,16 @@ def _parts(node: Node) -> list[str]:
         *drivers,
     ]
     return [clean(part) for part in parts if part]
+
+
+def _where(place: Placement) -> str | None:
+    """`block b-2, rack r07`, long names by both their ends."""
+    told = (("block", place.block), ("rack", place.rack))
+    return ", ".join(f"{word} {_short(clean(name))}" for word, name in told if name) or None
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else f"{name[:4]}…{name[-6:]}"
 
 
 def _slice(place: Placement) -> str | None:

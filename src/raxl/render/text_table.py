@@ -9,6 +9,7 @@ from raxl.model.inventory import Inventory
 from raxl.model.node import Node
 from raxl.model.problem import UNREAD
 from raxl.render.columns import Column, Row, lay_out
+from raxl.render.device_errors import error_facts
 from raxl.render.device_rows import (
     ACCELERATOR_COLUMNS,
     ACCELERATOR_FIELDS,
@@ -50,7 +51,7 @@ def discover(
     if nics and any(node.nics for node in inventory.nodes):
         rows = [nic_rows(node, unknown, expand) for node, unknown in zip(inventory.nodes, unknowns, strict=True)]
         blocks.append(_table(page, NIC_COLUMNS, inventory.nodes, rows, "no NICs"))
-    blocks.append(_reasons(page, inventory.nodes, unknowns, nics, expand))
+    blocks.append([*_reasons(page, inventory.nodes, unknowns, nics, expand), *_remarks(page, inventory.nodes)])
     sentence = models_counted(found, len(inventory.nodes)) if found else none_found(inventory.nodes)
     blocks.append([line for words in advised(sentence, inventory.nodes) for line in page.fold(words)])
     return parted(blocks)
@@ -95,6 +96,14 @@ def _reasons(page: Page, nodes: Sequence[Node], unknowns: Sequence[Unknowns], ni
     for node, unknown in zip(nodes, unknowns, strict=True):
         where = f"{node.name}: " if len(nodes) > 1 else ""
         gaps += [gap._replace(what=where + gap.what) for gap in unknown.gaps(chosen)]
-    advice = [f"{node.name}: {words}" for node in nodes for words in ray_advice(node)] if len(nodes) > 1 else []
-    told = [line for words in advice for line in page.fold(words, hang=3, lead=(f"{REMARK}  ", "warn"))]
-    return [*explained(page, gaps), *told]
+    return explained(page, gaps)
+
+
+def _remarks(page: Page, nodes: Sequence[Node]) -> list[Line]:
+    """Errors that devices counted; of several nodes also what Ray would make of each, which one node says elsewhere."""
+    remarks = []
+    for node in nodes:
+        where = f"{node.name}: " if len(nodes) > 1 else ""
+        remarks += [f"{where}{devices}: {words}" for devices, words in error_facts(node, Names(node))]
+        remarks += [where + words for words in ray_advice(node)] if where else []
+    return [line for words in remarks for line in page.fold(words, hang=3, lead=(f"{REMARK}  ", "warn"))]

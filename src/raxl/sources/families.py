@@ -20,6 +20,8 @@ _CLASSES = ("03", "12")
 """Display controllers and processing accelerators."""
 _MOST = 256
 """More than any machine has."""
+HANDED_ON = ("vfio-pci", "pci-stub", "uio_pci_generic")
+"""Drivers that give a device to another: to a virtual machine, or to a program."""
 OF_DRIVER = ("uuid", "serial", "memory_bytes", "index", "state")
 """What the bus alone never tells."""
 
@@ -91,6 +93,13 @@ def is_on_bus(family: Family, host: Host) -> Optional[bool]:
             if device in family.models or pci_class.startswith(family.classes):
                 return True
     return False
+
+
+def is_handed_on(claim: Claim) -> bool:
+    """Whether the bus says that the device is another's to use: what its driver left behind, or a tool that lists it
+    all the same, tells no state of it. A TPU's own driver is one of these, and says nothing of the kind."""
+    why = claim.silent.get("state")
+    return claim.attributes.get("driver") in HANDED_ON and why is not None and why.reason == NOT_APPLICABLE
 
 
 def claim(family: Family, function: PciFunction, silence: Optional[Silence]) -> Claim:

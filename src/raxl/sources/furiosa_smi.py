@@ -15,7 +15,7 @@ from raxl.model.accelerator import RayView
 from raxl.model.identity import pci_address
 from raxl.model.problem import DISAGREEMENT, FAILED, Problem
 from raxl.model.report import Claim, LinkClaim, Report
-from raxl.sources import json_text, kernel_list, tool_words
+from raxl.sources import json_text, kernel_list, tool_box, tool_words
 from raxl.sources.numbers import MOST_PLACES, whole
 
 TOOL = "furiosa-smi"
@@ -39,46 +39,55 @@ def has_json(text: str) -> bool:
     return '"arch"' in text and any(True for one in json_text.documents(text) for _ in _entries(one.value))
 
 
+def has_table(text: str) -> bool:
+    """Whether a line of its tables stands in the text."""
+    return ("npu" in text or "PCI-BDF" in text) and any(True for _ in table(text))
+
+
 def table(text: str) -> Iterator[Tuple[str, str, Tuple[str, ...]]]:
     """The lines of its tables that are read: the line, its kind (`head`, `info`, `matrix`, `row`) and its cells."""
-    is_matrix = False
+    is_matrix = is_info = False
     for line in tool_words.lines(text):
         cells = tool_words.cells(line)
         names = [_NAME.fullmatch(cell) is not None for cell in cells]
         if len(cells) > 1 and cells[0] == "Device" and names[1]:
-            is_matrix = True
+            is_matrix, is_info = True, False
             yield line, "matrix", cells
         elif len(cells) > 2 and cells[:2] == ("Arch", "Device"):
-            is_matrix = False
+            is_matrix, is_info = False, True
             yield line, "head", cells
         elif is_matrix and cells and names[0]:
             yield line, "row", cells
-        elif len(cells) > 2 and names[1] and any(map(pci_address, cells)):
+        elif len(cells) > 1 and names[1] and (any(map(pci_address, cells)) or (is_info and tool_box.is_broken(line))):
             yield line, "info", cells
 
 
 def report(text: str) -> Report:
     """The NPUs, and the pairs of `topo`. Of a damaged document, what is whole is read."""
     claims: List[Claim] = []
-    problems = []
+    problems: List[Problem] = []
     for document in json_text.documents(text):
         entries = list(_entries(document.value))
         claims += [_claim(_flat(one), document.damage is not None and one is entries[-1]) for one in entries]
-        if document.damage and entries:
-            message = f"the JSON of {TOOL} is damaged ({document.damage}): what is whole is read"
-            problems.append(Problem("accelerators", FAILED, message, (TOOL,)))
+        problems += document.problems(TOOL, TOOL) if entries else ()
     head: Tuple[str, ...] = ("arch", "device", "firmware", "temp.", "power", "pci-bdf")
     columns: List[str] = []
     rows: Dict[str, Tuple[str, ...]] = {}
-    for _, kind, cells in table(text):
+    read = list(table(text))
+    for line, kind, cells in read:
         if kind == "head":
             head = tuple(cell.lower() for cell in cells)
         elif kind == "info":
-            claims.append(_claim({_COLUMNS.get(name, name): cell for name, cell in zip(head, cells)}, False))
+            words = {_COLUMNS.get(name, name): cell for name, cell in zip(head, cells)}
+            claims.append(_claim(words, tool_box.is_broken(line)))
         elif kind == "matrix":
             columns = [cell for cell in cells[1:] if _NAME.fullmatch(cell)]
         else:
             rows.setdefault(cells[0], cells[1:])
+    of_devices = {line for line, kind, _ in read if kind == "info"}
+    problems += tool_box.damage(TOOL, TOOL, tool_words.lines(text), of_devices)
+    if any(kind == "head" for _, kind, _ in read) and not of_devices:
+        problems.append(tool_box.empty(TOOL, TOOL, "NPU"))
     links, told = _matrix(columns, rows)
     claims += [_placed(name, rows.get(name, ()), len(columns)) for name in dict.fromkeys((*columns, *rows))]
     distinct = {(one.evidence, one.index): one for one in reversed(claims)}

@@ -10,7 +10,7 @@ from typing import Dict, Mapping, Optional, Union
 
 from raxl.model.accelerator import RayView
 from raxl.model.identity import pci_address
-from raxl.model.problem import NOT_APPLICABLE
+from raxl.model.problem import NOT_APPLICABLE, NOT_ASKED
 from raxl.model.report import Claim, Silence
 from raxl.sources import tool_silence
 from raxl.sources.families import Family
@@ -41,6 +41,7 @@ NOMINAL_MEMORY_GB = {"1020": 96, "1060": 128, "1063": 128}
 VISIBLE_IDS = "module_id"
 """HABANA_VISIBLE_MODULES counts slots of the base board; hl-smi's order and the bus's are others."""
 RAY_TYPE = Silence(NOT_APPLICABLE, "Ray names the type of a Gaudi only once habana_frameworks has initialised it")
+_NO_HEALTH = Silence(NOT_ASKED, "hl-smi tells no health of a device")
 _ARCHITECTURES = {"HL-2[01]": "Gaudi", "HL-22": "Gaudi2", "HL-3[23]": "Gaudi3"}
 _FIELDS = {"model": "model", "memory": "memory_bytes", "uuid": "uuid", "serial": "serial", "index": "index"}
 _COUNTERS = ("module_id", "uncorrected_events", "uncorrected_ecc_errors")
@@ -56,14 +57,14 @@ def architecture(model: Optional[str]) -> Optional[str]:
 def claim(form: str, words: Mapping[str, str], is_cut: bool = False) -> Claim:
     """What hl-smi's words say of one device.
 
-    A device whose memory it could read is `ok`; uncorrected events are counted beside, and judged elsewhere.
+    Neither the table nor the csv has a field of health: the state is not known from them, and the driver's own file
+    `status` tells it on the machine. Uncorrected events are counted beside, and judged elsewhere.
     """
     said = {name: tool_silence.says(word) for name, word in words.items()}
     memory = mebibytes(said.get("memory"))
     silent = dict(tool_silence.silences(words, _FIELDS, "hl-smi", form, is_cut))
     if memory is None:
         silent.setdefault("memory_bytes", tool_silence.silence(words.get("memory", ""), "hl-smi", form))
-        silent["state"] = silent["memory_bytes"]
     attributes: Attributes = {"visible_env_ids": VISIBLE_IDS}
     for name in _COUNTERS:
         count = whole(said.get(name), MOST_BYTES)
@@ -82,11 +83,10 @@ def claim(form: str, words: Mapping[str, str], is_cut: bool = False) -> Claim:
         architecture=architecture(said.get("model")),
         serial=said.get("serial"),
         memory_bytes=memory,
-        state="ok" if memory is not None else None,
         ray=RayView(resource=GAUDI.resource),
         visible_env=GAUDI.visible_env,
         attributes=attributes,
-        silent={**silent, "ray.type": RAY_TYPE},
+        silent={**silent, "state": _NO_HEALTH, "ray.type": RAY_TYPE},
     )
 
 

@@ -11,8 +11,9 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from raxl.model.node import Software
 from raxl.model.problem import DISAGREEMENT, FAILED, Problem
-from raxl.sources.nvidia_smi_values import lines
+from raxl.sources import tool_box
 from raxl.sources.tool_silence import without_bars
+from raxl.sources.tool_words import lines
 
 FORM = "hl-smi"
 _HEAD = re.compile(r"(HL-SMI|Nic Driver|Driver) Version: ?([\w.+-]{1,60})")
@@ -108,15 +109,16 @@ def read(text: str) -> Log:
                 devices[key][events] = found[4]
             cut[key] = True
         elif kind == "readings" and key:
-            cut[key] = False
+            cut[key] = tool_box.is_broken(line)
             cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+            first = cells[1].split("/")[0].strip() if len(cells) > 1 else None
             if memory:
                 devices[key]["memory"] = memory[1]
-            elif len(cells) > 1:
-                devices[key]["memory"] = cells[1].split("/")[0].strip()
+            elif first is not None and not first.endswith("MiB"):  # what stands there instead of both sizes
+                devices[key]["memory"] = first
     problems = _skew(versions)
     if is_head and not devices:
-        problems.append(Problem("accelerators", FAILED, "hl-smi's table has a head and no device", (FORM,)))
+        problems.append(tool_box.empty(FORM, FORM, "device"))
     elif is_head and not is_closed:
         message = "hl-smi's table ends early: its list of processes is missing, and devices may be"
         problems.append(Problem("accelerators", FAILED, message, (FORM,)))

@@ -11,7 +11,7 @@ from typing import Dict, List, Optional, Sequence, Tuple
 
 from raxl.model.identity import pci_address
 from raxl.sources.hl_smi import BDF, Device, Log
-from raxl.sources.nvidia_smi_values import lines
+from raxl.sources.tool_words import lines
 
 COMMAND = (
     "hl-smi",

@@ -15,7 +15,7 @@ from raxl.model.link import fabric_class
 from raxl.model.problem import DISAGREEMENT, FAILED, NOT_SUPPORTED, Problem
 from raxl.model.report import Claim, LinkClaim
 from raxl.sources.gaudi import GAUDI, RAY_TYPE, Attributes
-from raxl.sources.nvidia_smi_values import lines
+from raxl.sources.tool_words import lines
 
 FORM = "hl-smi -n"
 LINK, PORTS = ("hl-smi", "-n", "link", "-i"), ("hl-smi", "-n", "ports", "-i")

@@ -7,6 +7,8 @@ import re
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from raxl.model.problem import FAILED, Problem
+
 _START = re.compile(r'\{\s*"|\[\s*\{')
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},]|"', re.DOTALL)
 _DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
@@ -26,6 +28,13 @@ class Document(NamedTuple):
     start: int
     end: int
     damage: str | None
+
+    def problems(self, tool: str, form: str) -> tuple[Problem, ...]:
+        """That it is damaged; nothing of a whole one."""
+        if self.damage is None:
+            return ()
+        message = f"the JSON of {tool} is damaged ({self.damage}): what is whole is read"
+        return (Problem("accelerators", FAILED, message, (form,)),)
 
 
 @lru_cache(maxsize=4)

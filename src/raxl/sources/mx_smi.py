@@ -1,7 +1,8 @@
 """What `mx-smi` says of MetaX's GPUs: its table (two layouts), and the matrix of `mx-smi topo -m`.
 
 Moffett's tool has the same name: only what bears MetaX's banner, models (`MetaX C500`, `MXC550`) or links is read.
-A cell `MX` says that MetaXLink joins a pair, and not by how many links.
+A cell `MX` says that MetaXLink joins a pair, and not by how many links. Of a GPU's health the cell `GPU-State` of the
+newer layout tells (`Available`), and nothing in the older one.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from raxl.model.link import PCIE_CLASSES, fabric_class
 from raxl.model.node import Software
 from raxl.model.problem import DISAGREEMENT, FAILED, NOT_ASKED, Problem
 from raxl.model.report import Claim, LinkClaim, Report, Silence
-from raxl.sources import kernel_list, tool_words
+from raxl.sources import kernel_list, tool_box, tool_words
 from raxl.sources.numbers import MOST_PLACES, whole
 
 TOOL, TOPO = "mx-smi", "mx-smi topo -m"
@@ -42,6 +43,8 @@ class _Gpu(NamedTuple):
     address: Optional[str]
     beneath: Tuple[str, ...]
     """The cells of the line beneath: power, temperature, memory, state. None for a device in which the text ends."""
+    is_cut: bool
+    """Whether the text ends before or in the line beneath."""
 
 
 def recognises_table(text: str) -> bool:
@@ -92,7 +95,7 @@ def report(text: str) -> Report:
         if kind == "gpu":
             gpus.append(_gpu(cells))
         elif kind == "beneath":
-            gpus[-1] = gpus[-1]._replace(beneath=cells)
+            gpus[-1] = gpus[-1]._replace(beneath=cells, is_cut=tool_box.is_broken(line))
         elif kind == "attached":
             found = _ATTACHED.search(line)
             attached = whole(found[1], MOST_PLACES) if found else None
@@ -107,15 +110,32 @@ def report(text: str) -> Report:
     listed = {(one.number, one.address): _claim(one) for one in gpus}
     links, problems = _matrix(columns, rows) if columns else ([], [])
     names = list(dict.fromkeys((*columns, *rows)))
-    if attached is not None and attached != len(listed or names) and (listed or names):
-        message = f"{TOOL} states {attached} attached GPUs and lists {len(listed or names)}"
-        problems.append(Problem("accelerators", DISAGREEMENT, message, (TOOL,)))
+    told = list(lines(text))
+    of_gpus = {line for line, kind, _ in told if kind in ("gpu", "beneath")}
+    damage = tool_box.damage(TOOL, TOOL, tool_words.lines(text), of_gpus)
+    if any(kind == "version" for _, kind, _ in told) and not gpus and not names:
+        damage = (tool_box.empty(TOOL, TOOL, "GPU"),)
+    if attached is not None and (listed or names):
+        damage = (*_counted(attached, len(listed or names), bool(damage)), *damage)
     return Report(
         claims=(*listed.values(), *(_seen(name, rows.get(name, ()), len(columns)) for name in names)),
         links=tuple(links),
         software=tuple(Software(name, version, TOOL) for name, version in versions.items()),
-        problems=tuple(problems),
+        problems=(*damage, *problems),
     )
+
+
+def _counted(attached: int, listed: int, is_cut: bool) -> List[Problem]:
+    """What is wrong where the tool states more GPUs than it lists, or fewer: of one that is not listed nothing is
+    known. `is_cut`: the table ends early, which is told already."""
+    if attached == listed:
+        return []
+    message = f"{TOOL} states {attached} attached GPUs and lists {listed}"
+    found = [Problem("accelerators", DISAGREEMENT, message, (TOOL,))]
+    if listed < attached and not is_cut:
+        message = f"model, memory and state of {attached - listed} attached GPUs are not in {TOOL}'s output"
+        found.append(Problem("accelerators", FAILED, message, (TOOL,)))
+    return found
 
 
 def _gpu(cells: Tuple[str, ...]) -> _Gpu:
@@ -124,23 +144,26 @@ def _gpu(cells: Tuple[str, ...]) -> _Gpu:
     assert found is not None
     address = next((place for place in map(pci_address, cells) if place), None)
     number = _NUMBER.fullmatch(cells[1]) if len(cells) > 1 and not pci_address(cells[1]) else None
-    return _Gpu(int((number or found)[1]), found[2].strip(), address, ())
+    return _Gpu(int((number or found)[1]), found[2].strip(), address, (), is_cut=True)
 
 
 def _claim(gpu: _Gpu) -> Claim:
     memory = next((found[1] for cell in gpu.beneath if (found := _MEMORY.fullmatch(cell))), None)
     place = next((i for i, cell in enumerate(gpu.beneath) if "/" in cell and not cell.upper().endswith("W")), None)
     held = {} if not gpu.beneath else {"memory": memory or (gpu.beneath[place] if place is not None else "")}
-    words = tool_words.Words(TOOL, held, is_cut=not gpu.beneath)
+    held.update({"state": gpu.beneath[-1]} if len(gpu.beneath) > 3 and gpu.beneath[-1] else {})
+    words = tool_words.Words(TOOL, held, gpu.is_cut)
     total = tool_words.size(words.said("memory"))
-    state = gpu.beneath[-1] if len(gpu.beneath) > 2 else ""
-    silent = {} if total is not None else dict.fromkeys(("memory_bytes", "state"), words.silence("memory"))
+    silent = {} if total is not None else {"memory_bytes": words.silence("memory")}
     is_ray_name = gpu.name.startswith("MX")
     if not is_ray_name:
         message = f"Ray takes the name that pymxsml gives; the table prints {gpu.name}"
         silent["ray.type"] = Silence(NOT_ASKED, message)
-    if state not in ("", "Available"):
-        silent["state"] = Silence(FAILED, f"{TOOL} says {state}", TOOL)
+    is_well = words.said("state") == "Available"
+    if not is_well:
+        told = words.raw("state")
+        is_named = told is not None and told not in _NAMES_OF_NOTHING
+        silent["state"] = Silence(FAILED, f"{TOOL} says {told}", TOOL) if is_named else words.silence("state")
     return Claim(
         vendor=VENDOR,
         kind="gpu",
@@ -149,7 +172,7 @@ def _claim(gpu: _Gpu) -> Claim:
         index=gpu.number,
         model=gpu.name,
         memory_bytes=total,
-        state="ok" if total is not None and state in ("", "Available") else None,
+        state="ok" if is_well else None,
         ray=RayView(resource=RESOURCE, type=gpu.name if is_ray_name else None),
         visible_env=VISIBLE,
         silent=silent,

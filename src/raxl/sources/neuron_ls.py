@@ -14,7 +14,7 @@ from raxl.model.identity import pci_address
 from raxl.model.placement import Placement
 from raxl.model.problem import DISAGREEMENT, FAILED, NOT_ASKED, NOT_PRESENT, Problem
 from raxl.model.report import Claim, LinkClaim, Silence
-from raxl.sources import neuron_links, neuron_names
+from raxl.sources import neuron_links, neuron_names, tool_box
 from raxl.sources.neuron_links import MOST_DEVICES, number
 from raxl.sources.neuron_names import FAMILY
 from raxl.sources.numbers import MOST_BYTES, MOST_PLACES, whole
@@ -73,7 +73,7 @@ def of_lines(lines: Sequence[str]) -> Output:
     devices: List[Fields] = []
     common: Dict[str, str] = {}
     titles: List[str] = []
-    problems = []
+    problems: List[Problem] = []
     for line in lines:
         head = _HEAD.fullmatch(line)
         if head:
@@ -89,6 +89,10 @@ def of_lines(lines: Sequence[str]) -> Output:
                     found = found[:-1]
                     problems.append(Problem("accelerators", FAILED, "neuron-ls's table ends inside a row", (NAME,)))
                 devices.append(_row(titles, found))
+    if titles and not devices:
+        problems.append(tool_box.empty(NAME, NAME, "device"))
+    elif not problems:
+        problems += tool_box.damage(NAME, NAME, lines, {line for line in lines if line.lstrip().startswith("|")})
     return _output(devices, common, problems)
 
 
@@ -161,7 +165,7 @@ def _output(devices: Sequence[Fields], common: Mapping[str, str], problems: Sequ
 
 
 def claims(output: Output, evidence: str = NAME) -> List[Claim]:
-    """One claim a device. The tool lists what the driver answers for: such a device is well."""
+    """One claim a device. Of its health the tool says nothing: that the driver knows it makes no device well."""
     model = neuron_names.model_of_instance(output.common.get("instance_type"))
     return [_claim(fields, output, model, evidence) for fields in output.devices]
 
@@ -186,7 +190,6 @@ def _claim(fields: Fields, output: Output, model: Optional[str], evidence: str) 
         model_by_id=model,
         numa_node=whole(numa, MOST_PLACES),
         memory_bytes=_bytes(fields.get("memory_size")),
-        state="ok",
         ray=neuron_names.RAY,
         visible_env=FAMILY.visible_env,
         attributes={name: value for name, value in told.items() if value is not None},

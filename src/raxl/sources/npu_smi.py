@@ -16,15 +16,15 @@ from raxl.model.identity import pci_address
 from raxl.model.node import Software
 from raxl.model.problem import DISAGREEMENT, FAILED, NOT_SUPPORTED, Problem
 from raxl.model.report import Claim, Silence
-from raxl.sources import tool_silence
+from raxl.sources import tool_box, tool_silence
 from raxl.sources.ascend import ASCEND, RAY_TYPE, VISIBLE_IDS, Attributes, ray_type
 from raxl.sources.numbers import MOST_BYTES, MOST_PLACES, whole
-from raxl.sources.nvidia_smi_values import lines
+from raxl.sources.tool_words import lines
 
 FORM = "npu-smi info"
 COMMAND = ("npu-smi", "info")
 _HEAD = re.compile(r"npu-smi \S{1,40} Version: ?(\S{1,40})")
-_TITLE = re.compile(r"(?:NPU Name|Chip\b.{0,40}Bus-Id)\b.*")
+_TITLE = re.compile(r"NPU Name(?: Health\b.*)?|Chip\b.{0,40}Bus-Id\b.*")
 _BDF = r"(?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]"
 _CARD = re.compile(r"([0-9]{1,5}) ([A-Za-z0-9][\w.-]{1,30}) ([A-Z][A-Za-z]{1,15}) (\S.*)")
 _CHIP = re.compile(rf"([0-9]{{1,5}})(?: ([0-9]{{1,5}}|NA|-))? ({_BDF}|NA|N/A|-) (\S.*)")
@@ -45,15 +45,16 @@ class Chip(NamedTuple):
     address: Optional[str]
     memory_bytes: Optional[int]
     memory_words: Optional[str]
-    """What stands where its memory would; None where its line is missing."""
+    """What stands where its memory would; None where its line is missing or ends before it."""
 
 
 class Log(NamedTuple):
-    """The chips in the table's order, the tool's version, and whether the table has its head."""
+    """The chips in the table's order, the tool's version, whether the table has its head, and how it is damaged."""
 
     chips: Tuple[Chip, ...]
     version: Optional[str]
     is_headed: bool
+    damage: Tuple[Problem, ...] = ()
 
 
 def recognises(text: str) -> bool:
@@ -65,23 +66,25 @@ def recognises(text: str) -> bool:
 
 
 def own(text: str) -> str:
-    """Head, titles and the lines of cards and chips, without the processes."""
-    return "".join(f"{line}\n" for _, line in _kept(text))
+    """Head, titles and the lines of cards and chips with the borders that close them, without the processes."""
+    kept = tool_box.framed(lines(text), {line for _, line in _kept(text)}, tool_box.DOUBLE)
+    return "".join(f"{line}\n" for line in kept)
 
 
 def _kept(text: str) -> List[Tuple[str, str]]:
     kept: List[Tuple[str, str]] = []
     in_processes = False
-    for line in map(tool_silence.without_bars, lines(text)):
-        chip, card = _CHIP.fullmatch(line), _CARD.fullmatch(line)
-        if _HEAD.fullmatch(line):
+    for line in lines(text):
+        words = tool_silence.without_bars(line)
+        chip, card = _CHIP.fullmatch(words), _CARD.fullmatch(words)
+        if _HEAD.fullmatch(words):
             in_processes = False
             kept.append(("head", line))
-        elif _PROCESSES.search(line):
+        elif _PROCESSES.search(words):
             in_processes = True
         elif in_processes:
             continue
-        elif _TITLE.fullmatch(line):
+        elif _TITLE.fullmatch(words):
             kept.append(("title", line))
         elif chip and (_USAGE.search(chip[4]) or (kept and kept[-1][0] == "card")):
             kept.append(("chip", line))
@@ -96,10 +99,12 @@ def read(text: str) -> Log:
     is_headed = False
     chips: Dict[Tuple[int, Optional[int]], Chip] = {}
     card: Optional[Chip] = None
-    for kind, line in _kept(text):
-        found = _CARD.fullmatch(line) if kind == "card" else _CHIP.fullmatch(line)
+    kept = _kept(text)
+    for kind, line in kept:
+        words = tool_silence.without_bars(line)
+        found = _CARD.fullmatch(words) if kind == "card" else _CHIP.fullmatch(words)
         if kind in ("head", "title"):
-            head = _HEAD.fullmatch(line)
+            head = _HEAD.fullmatch(words)
             is_headed = True
             version = version or (head[1] if head else None)
             card = None
@@ -108,21 +113,24 @@ def read(text: str) -> Log:
             chips.setdefault((card.card, None), card)
         elif card is not None and found:
             chips.pop((card.card, None), None)
-            chip = _chip(card, found)
+            chip = _chip(card, found, tool_box.is_broken(line))
             chips[chip.card, chip.chip] = chip
-    return Log(tuple(chips.values()), version, is_headed)
+    rows = {line for kind, line in kept if kind in ("card", "chip")}
+    damage = tool_box.damage("npu-smi", FORM, lines(text), rows, tool_box.DOUBLE)
+    return Log(tuple(chips.values()), version, is_headed, damage)
 
 
-def _chip(card: Chip, found: "re.Match[str]") -> Chip:
+def _chip(card: Chip, found: "re.Match[str]", is_broken: bool) -> Chip:
+    """`is_broken`: its line ends before its last bar, and what stands last there may be half a word."""
     usages = _USAGE.findall(found[4])
-    totals = [whole(total, MOST_BYTES >> 20) for _, total in usages]
+    totals = [] if is_broken else [whole(total, MOST_BYTES >> 20) for _, total in usages]
     memory = next((total for total in reversed(totals) if total), None)
     return card._replace(
         chip=int(found[1]),
         physical=whole(found[2], MOST_PLACES),
         address=pci_address(found[3]),
         memory_bytes=memory << 20 if memory else None,
-        memory_words=usages[-1][1] if usages else "",
+        memory_words=None if is_broken else usages[-1][1] if usages else "",
     )
 
 
@@ -145,8 +153,7 @@ def _claim(chip: Chip, is_one_of_several: bool) -> Claim:
     if index is None:
         silent["index"] = Silence(NOT_SUPPORTED, "npu-smi shows no physical id for the chips of a card", FORM)
     if chip.memory_bytes is None:
-        words = "0" if chip.memory_words == "0" else chip.memory_words
-        silent["memory_bytes"] = tool_silence.silence(words, "npu-smi", FORM, is_cut=chip.memory_words is None)
+        silent["memory_bytes"] = tool_silence.silence(chip.memory_words, "npu-smi", FORM, is_cut=True)
     health = chip.health.lower()
     state = "ok" if health in _HEALTHY else "degraded" if health in _SICK else None
     if state is None:
@@ -176,16 +183,18 @@ def _claim(chip: Chip, is_one_of_several: bool) -> Claim:
 
 
 def problems(log: Log) -> Tuple[Problem, ...]:
-    """A head without a card, and addresses that two cards share; the chips of a Duo card have one."""
+    """A head without a card, a table that ends early, and addresses that two cards share; the chips of a Duo card
+    have one."""
     if log.is_headed and not log.chips:
-        return (Problem("accelerators", FAILED, "npu-smi's table has a head and no NPU", (FORM,)),)
+        return (tool_box.empty("npu-smi", FORM, "NPU"),)
     cards: Dict[str, Set[int]] = {}
     for chip in log.chips:
         if chip.address:
             cards.setdefault(chip.address, set()).add(chip.card)
     twice = sorted(address for address, numbers in cards.items() if len(numbers) > 1)
     message = f"npu-smi shows several cards at {', '.join(twice)}"
-    return (Problem("accelerators.pci", DISAGREEMENT, message, (FORM,)),) if twice else ()
+    shared = (Problem("accelerators.pci", DISAGREEMENT, message, (FORM,)),) if twice else ()
+    return (*log.damage, *shared)
 
 
 def software(log: Log) -> Tuple[Software, ...]:

@@ -42,6 +42,8 @@ _WORDS = {
     18: "driver/library version mismatch, the loaded kernel module is of another version",
 }
 """Where the binding's own words leave open what is meant."""
+COUNTING = " (it starts, and does not count its devices)"
+"""What is added to the words of an error that came after the library had started: Ray catches only those before."""
 LOST = "NVML error 15:"
 RESET_REQUIRED = "NVML error 16:"
 _LINK_COUNT, _LINK_STATE, _C2C_LINKS, _RECOVERY_ACTION = 91, 165, 170, 230
@@ -59,6 +61,7 @@ class Nvml:
         self._root = root
         self._handles: Dict[int, Any] = {}
         self._binding: Any = None
+        self._is_counting = False
 
     def refusal(self, error: Exception) -> Answer:
         """The answer for what a call raised: NVML's code and words, or the binding's own failure."""
@@ -67,11 +70,16 @@ class Nvml:
         code = getattr(error, "value", None)
         if not isinstance(code, int):
             return Answer(None, "failed", f"{type(error).__name__}: {error}"[:300])
-        return Answer(None, _REASONS.get(code, "failed"), f"NVML error {code}: {_WORDS.get(code) or error}")
+        words = f"NVML error {code}: {_WORDS.get(code) or error}{COUNTING if self._is_counting else ''}"
+        return Answer(None, _REASONS.get(code, "failed"), words)
 
     def start(self) -> int:
         """How many devices the library counts."""
-        return int(self._nvml().nvmlDeviceGetCount())
+        library = self._nvml()
+        self._is_counting = True
+        count = int(library.nvmlDeviceGetCount())
+        self._is_counting = False
+        return count
 
     def driver(self) -> str:
         """`570.133.20`."""

@@ -21,7 +21,6 @@ from raxl.sources import families, pci
 from raxl.sources.families import Family
 
 UNREAD = Silence(NOT_SUPPORTED, "raxl reads no tool of this vendor: the bus does not tell it")
-_HANDED_ON = ("vfio-pci", "pci-stub", "uio_pci_generic")
 _UNPLACED = Silence(NOT_SUPPORTED, "without the bus, nothing says that a node's number is the runtime's")
 _UNNUMBERED = Silence(NOT_SUPPORTED, "nothing says which of the nodes below /dev is this device's")
 
@@ -140,7 +139,7 @@ class PlainFamily:
 def bus_claim(family: Family, function: PciFunction, silence: Optional[Silence]) -> Claim:
     """What the bus says of a device of a family whose driver's name is not public: any driver may be its own, but for
     those that hand a device on."""
-    if function.driver is not None and not family.drivers and function.driver not in _HANDED_ON:
+    if function.driver is not None and not family.drivers and function.driver not in families.HANDED_ON:
         family = family._replace(drivers=(function.driver,))
     return families.claim(family, function, silence)
 

@@ -14,14 +14,17 @@ from raxl.model.identity import pci_address
 from raxl.model.node import Software
 from raxl.model.problem import FAILED, Problem
 from raxl.model.report import Claim, Report, Silence
-from raxl.sources import json_text, tool_words
+from raxl.sources import json_text, tool_box, tool_words
 from raxl.sources.numbers import MOST_PLACES, whole
 
 TOOL = "rbln-smi"
 VENDOR, RESOURCE, VISIBLE = "rebellions", "RBLN", "RBLN_DEVICES"
 _VERSION = re.compile(r"KMD ver(?:sion)?\s{0,8}:\s{0,8}([\w./-]{1,40})")
+_TITLE = re.compile(r"Device Information\s{1,8}KMD ver")
 _DEVICE = re.compile(r"rbln([0-9]{1,5})")
 _MEMORY = re.compile(r"([0-9.]{1,20} ?[A-Za-z]{0,3}) ?/ ?([0-9.]{1,20} ?[A-Za-z]{0,3}|\S{1,20})")
+_STATES = {"normal": "ok"}
+"""By the JSON's `status`, which is the device's health; any other one is told, and no good one."""
 _BEFORE_ADDRESS = ("name", "device", "address")
 _AFTER_ADDRESS = ("temperature", "power", "perf", "memory", "util")
 
@@ -33,7 +36,7 @@ def has_json(text: str) -> bool:
 
 def has_table(text: str) -> bool:
     """Whether the table's head or a row of it stands in the text."""
-    return "rbln" in text.lower() and any(True for _ in rows(text))
+    return _TITLE.search(text) is not None or ("rbln" in text.lower() and any(words for _, words in rows(text)))
 
 
 def rows(text: str) -> Iterator[Tuple[str, Mapping[str, str]]]:
@@ -41,7 +44,7 @@ def rows(text: str) -> Iterator[Tuple[str, Mapping[str, str]]]:
     name: Optional[str] = None
     for line in tool_words.lines(text):
         cells = tool_words.cells(line)
-        if _VERSION.search(line):
+        if _VERSION.search(line) or _TITLE.search(line):
             yield line, {}
         place = next((i for i, cell in enumerate(cells) if _DEVICE.fullmatch(cell)), None)
         number = whole(cells[0], MOST_PLACES) if cells else None
@@ -58,20 +61,27 @@ def rows(text: str) -> Iterator[Tuple[str, Mapping[str, str]]]:
 def report(text: str) -> Report:
     """The NPUs of both forms, and the driver's version."""
     claims: List[Claim] = []
-    problems = []
+    problems: List[Problem] = []
     versions: List[Optional[str]] = []
+    is_own = False
     for document in json_text.documents(text):
         entries = list(_devices(document.value))
         if isinstance(document.value, dict) and "KMD_version" in document.value:
             versions.append(str(document.value["KMD_version"]))
+            is_own = True
         claims += [_of_json(entry, document.damage is not None and entry is entries[-1]) for entry in entries]
-        if document.damage and entries:
-            message = f"the JSON of {TOOL} is damaged ({document.damage}): what is whole is read"
-            problems.append(Problem("accelerators", FAILED, message, (TOOL,)))
-    for line, words in rows(text):
+        problems += document.problems(TOOL, TOOL) if entries or is_own else ()
+    if not is_own and '"KMD_version"' in text:
+        problems.append(Problem("accelerators", FAILED, f"the JSON of {TOOL} cannot be read", (TOOL,)))
+    table = list(rows(text))
+    for line, words in table:
         found = _VERSION.search(line)
         versions.append(found[1] if found else None)
-        claims += [_of_table(words)] if words else []
+        claims += [_of_table(words, tool_box.is_broken(line))] if words else []
+    of_devices = {line for line, words in table if words}
+    problems += tool_box.damage(TOOL, TOOL, tool_words.lines(text), of_devices)
+    if table and not of_devices:
+        problems.append(tool_box.empty(TOOL, TOOL, "NPU"))
     told = dict.fromkeys(one for one in map(tool_words.value_of, versions) if one)
     return Report(
         claims=tuple({(one.index, one.address, one.uuid): one for one in reversed(claims)}.values())[::-1],
@@ -100,20 +110,22 @@ def _of_json(entry: Mapping[str, Any], is_cut: bool) -> Claim:
         flat.update({f"{group}.{name}": held[name] for name in names if name in held} if isinstance(held, dict) else {})
     words = tool_words.Words(TOOL, flat, is_cut)
     attributes = {"sid": words.said("sid"), "firmware": words.said("fw_ver"), "status": words.said("status")}
+    status = words.said("status")
     return _claim(
         words,
         {"address": "pci.bus_id", "memory": "memory.total"},
         uuid=words.said("uuid"),
         numa_node=whole(words.said("pci.numa_node"), MOST_PLACES),
         link=tool_words.link(words.said("pci.link_speed"), words.said("pci.link_width")),
+        state=None if status is None else _STATES.get(status.lower(), "degraded"),
         attributes=attributes,
     )
 
 
-def _of_table(words: Mapping[str, str]) -> Claim:
+def _of_table(words: Mapping[str, str], is_cut: bool) -> Claim:
     found = _MEMORY.search(words.get("memory", ""))
     held = {**words, **({"memory": found[2].strip()} if found else {})}
-    is_cut = "memory" not in words
+    is_cut = is_cut or "memory" not in words
     attributes = {"memory_as_printed": held.get("memory")} if found else {}
     return _claim(
         tool_words.Words(TOOL, held, is_cut), {"address": "address", "memory": "memory"}, attributes=attributes
@@ -125,11 +137,15 @@ def _claim(words: tool_words.Words, names: Mapping[str, str], **more: Any) -> Cl
     node = _DEVICE.fullmatch(device or "")
     index = whole(words.said("npu"), MOST_PLACES)
     memory = tool_words.size(words.said(names["memory"]))
-    fields = {"model": "name", "uuid": "uuid", "memory_bytes": names["memory"], "numa_node": "pci.numa_node"}
+    fields = {
+        "model": "name",
+        "uuid": "uuid",
+        "memory_bytes": names["memory"],
+        "numa_node": "pci.numa_node",
+        "state": "status",
+    }
     told = {"model": words.said("name"), "memory_bytes": memory, **more}
     silent = {field: words.silence(name) for field, name in fields.items() if told.get(field) is None}
-    if memory is None:
-        silent["state"] = words.silence(names["memory"])
     attributes = {"device_name": device, **more.pop("attributes", {})}
     if told["model"] is None:
         silent["ray.type"] = Silence(silent["model"].reason, silent["model"].message, silent["model"].evidence)
@@ -141,7 +157,6 @@ def _claim(words: tool_words.Words, names: Mapping[str, str], **more: Any) -> Cl
         index=index if index is not None else whole(node[1], MOST_PLACES) if node else None,
         model=told["model"],
         memory_bytes=memory,
-        state="ok" if memory is not None else None,
         ray=RayView(resource=RESOURCE, type=told["model"]),
         visible_env=VISIBLE,
         attributes={name: word for name, word in attributes.items() if word is not None},

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Dict, List, Mapping, NamedTuple, Optional, Pattern, Tuple
 
-from raxl.sources.nvidia_smi_values import lines
+from raxl.sources.tool_words import lines
 
 _TITLES = re.compile(r"(?:CPU|NUMA) ?Affinity|NUMA(?: ?ID)?|[\s|]")
 _SEPARATOR = re.compile(r"[\s|]*")

@@ -9,14 +9,29 @@ from __future__ import annotations
 import re
 from typing import Mapping, Optional
 
-from raxl.model.problem import FAILED, NOT_APPLICABLE, NOT_ASKED, NOT_SUPPORTED
+from raxl.model.problem import FAILED, NOT_APPLICABLE, NOT_ASKED, NOT_PERMITTED, NOT_SUPPORTED
 from raxl.model.report import Silence
 
-_ABSENT = re.compile(
-    r"\[?(N/?A|Not Supported|Not Available|Unsupported|None|Requested functionality .{0,40})\]?", re.IGNORECASE
+_REASONS = (
+    (NOT_PERMITTED, re.compile(r".*(?:permission|not permitted|denied).*", re.IGNORECASE)),
+    (
+        FAILED,
+        re.compile(
+            r"[\[(]?(?:ERR!?|Failure|Unknown Error)[\])]?|.*\b(?:timed out|error|failed)\b.*",
+            re.IGNORECASE,
+        ),
+    ),
+    (NOT_APPLICABLE, re.compile(r"-{0,4}")),
+    (
+        NOT_SUPPORTED,
+        re.compile(
+            r"[\[(]?(?:N/?A|Not Supported|Not Available|Unsupported|Unknown|None|null)[\])]?"
+            r"|\[?Requested functionality .{0,40}",
+            re.IGNORECASE,
+        ),
+    ),
 )
-_FAILED = re.compile(r"\[?(ERR!?|Error|Failed|Failure|Unknown|Unknown Error)\]?", re.IGNORECASE)
-_INAPPLICABLE = re.compile(r"-{0,4}")
+"""The words that give no value, by what they mean."""
 
 
 def without_bars(line: str) -> str:
@@ -24,20 +39,20 @@ def without_bars(line: str) -> str:
     return " ".join(line.replace("|", " ").split())
 
 
+def reason(word: str) -> Optional[str]:
+    """Why a word is no value, as `raxl.model.problem` has it; None for one that is a value."""
+    return next((why for why, pattern in _REASONS if pattern.fullmatch(word.strip())), None)
+
+
 def says(word: Optional[str]) -> Optional[str]:
     """The word where it is a value; None where it says that there is none, or that reading it failed."""
     word = (word or "").strip()
-    nothing = any(pattern.fullmatch(word) for pattern in (_ABSENT, _FAILED, _INAPPLICABLE))
-    return None if nothing else word
+    return word if reason(word) is None else None
 
 
-def is_failure(word: Optional[str]) -> bool:
-    """Whether the word says that the reading failed."""
-    return bool(_FAILED.fullmatch((word or "").strip()))
-
-
-def silence(word: Optional[str], tool: str, form: str, is_cut: bool = False) -> Silence:
-    """Why this word is no value. `is_cut`: the output ends before it, where it would stand."""
+def silence(word: Optional[str], tool: str, form: str, is_cut: bool = False, otherwise: str = FAILED) -> Silence:
+    """Why this word is no value. `is_cut`: the output ends before it, where it would stand; `otherwise`: the reason for
+    a word that is a value, and none of the kind."""
     if word is None:
         return (
             Silence(FAILED, f"{tool}'s output ends inside this device", form)
@@ -45,11 +60,10 @@ def silence(word: Optional[str], tool: str, form: str, is_cut: bool = False) -> 
             else Silence(NOT_ASKED, f"this output of {tool} does not hold it")
         )
     shown = " ".join(word.split())[:80]
-    if _INAPPLICABLE.fullmatch(shown):
+    why = reason(shown) or otherwise
+    if why == NOT_APPLICABLE:
         return Silence(NOT_APPLICABLE, f"{tool} shows {shown or 'nothing'} for it", form)
-    if _ABSENT.fullmatch(shown):
-        return Silence(NOT_SUPPORTED, f"{tool} says {shown}", form)
-    return Silence(FAILED, f"{tool} says {shown}", form)
+    return Silence(why, f"{tool} says {shown}", form)
 
 
 def silences(

@@ -10,9 +10,9 @@ from typing import List, Mapping, NamedTuple, Optional, Tuple
 
 from raxl.host import Answer
 from raxl.model.component import PciLink
-from raxl.model.problem import FAILED, NOT_ASKED, NOT_PERMITTED, NOT_SUPPORTED
+from raxl.model.problem import FAILED, NOT_SUPPORTED
 from raxl.model.report import Silence
-from raxl.sources import pci
+from raxl.sources import pci, tool_silence
 from raxl.sources.numbers import MOST_BYTES
 
 LONGEST_LINE = 2000
@@ -20,13 +20,6 @@ LONGEST_LINE = 2000
 LONGEST_WORD = 200
 """Characters of a value; none of these tools prints a longer one."""
 _ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]{0,20}[A-Za-z]|\][^\x07\n]{0,200}\x07)")
-_NOTHING = re.compile(
-    r"[\[(]?(?:N/?A|Not Supported|Not Available|Unsupported|Unknown|None|null)[\])]?|-{0,4}", re.IGNORECASE
-)
-_FAILURE = re.compile(
-    r"[\[(]?(?:ERR!?|Error|Unknown Error|Failed)[\])]?|.*\b(?:timed out|error|failed)\b.*", re.IGNORECASE
-)
-_DENIED = re.compile(r".*(?:permission|not permitted|denied).*", re.IGNORECASE)
 _BORDERS = str.maketrans({"│": "|", "┃": "|", "║": "|"})
 _SIZE = re.compile(r"([0-9]{1,16})(?:\.([0-9]{1,6}))? ?(?:([KMGT]i?)?B)?", re.IGNORECASE)
 _UNITS = {
@@ -66,14 +59,7 @@ class Words(NamedTuple):
 
     def silence(self, name: str) -> Silence:
         """Why the word gives no value."""
-        word = self.raw(name)
-        if word is None and self.is_cut:
-            return Silence(FAILED, f"the output of {self.tool} ends inside this device", self.tool)
-        if word is None:
-            return Silence(NOT_ASKED, f"this output of {self.tool} does not hold it")
-        told = f"{self.tool} says {word}" if word else f"{self.tool} leaves it empty"
-        reason = NOT_PERMITTED if _DENIED.fullmatch(word) else FAILED if _FAILURE.fullmatch(word) else NOT_SUPPORTED
-        return Silence(reason, told, self.tool)
+        return tool_silence.silence(self.raw(name), self.tool, self.tool, self.is_cut, NOT_SUPPORTED)
 
 
 def printed(answer: Answer) -> str:
@@ -93,9 +79,7 @@ def refusal(answer: Answer, command: str) -> Silence:
 
 def value_of(word: Optional[str]) -> Optional[str]:
     """The word; None where it says that there is no value, or that reading it failed."""
-    word = (word or "").strip()
-    silent = _NOTHING.fullmatch(word) or _FAILURE.fullmatch(word) or _DENIED.fullmatch(word)
-    return None if silent else word
+    return tool_silence.says(word)
 
 
 def size(word: Optional[str]) -> Optional[int]:

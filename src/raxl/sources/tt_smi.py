@@ -1,7 +1,8 @@
 """What `tt-smi -s` says of Tenstorrent's chips: a snapshot as JSON, one entry a chip.
 
 https://github.com/tenstorrent/tt-smi. The second chip of an n300 has no PCI function (`bus_id` is `N/A`): it is reached
-over Ethernet through the first. The snapshot tells neither the size of a chip's memory nor how chips are joined.
+over Ethernet through the first. The snapshot tells neither the size of a chip's memory nor how chips are joined. Of a
+chip's health `dram_status` tells: whether the firmware could bring its memory up.
 """
 
 from __future__ import annotations
@@ -54,9 +55,7 @@ def report(text: str) -> Report:
         chips = [one for one in held if isinstance(one, dict)]
         entries += [_Entry(len(entries) + i, one, _is_last(document, i, chips)) for i, one in enumerate(chips)]
         software.update((one.name, one) for one in _software(document.value))
-        if document.damage:
-            message = f"the JSON of {TOOL} is damaged ({document.damage}): what is whole is read"
-            problems.append(Problem("accelerators", FAILED, message, (TOOL,)))
+        problems += document.problems(TOOL, TOOL)
     if not found and recognises(text):
         problems.append(Problem("accelerators", FAILED, f"the JSON of {TOOL} cannot be read", (TOOL,)))
     boards = Counter(_board(entry) for entry in entries)

@@ -1,6 +1,7 @@
 """`xpu-smi discovery`: Intel's GPUs, as JSON (`-j`) and as a table; `-d N` tells more of one.
 
-https://github.com/intel/xpumanager (doc/smi_user_guide.md)
+Of a device's health `device_state` tells, which some releases have. https://github.com/intel/xpumanager
+(doc/smi_user_guide.md)
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ from raxl.model.accelerator import Partition, RayView
 from raxl.model.component import PciLink
 from raxl.model.identity import pci_address
 from raxl.model.node import Software
+from raxl.model.problem import Problem
 from raxl.model.report import Claim
-from raxl.sources import intel_names, pci, tool_silence
+from raxl.sources import intel_names, pci, tool_box, tool_silence
 from raxl.sources.intel_names import INTEL
 from raxl.sources.numbers import MOST_BYTES, MOST_PLACES, whole
-from raxl.sources.nvidia_smi_values import lines, transfers
+from raxl.sources.nvidia_smi_values import transfers
+from raxl.sources.tool_words import lines
 
 FORM = "xpu-smi discovery"
 COMMAND = ("xpu-smi", "discovery", "-j")
@@ -77,6 +80,11 @@ def table_lines(text: str) -> List[str]:
     return [line for line in lines(text) if (found := _LINE.fullmatch(line)) and found[2].lower() in _LABELS]
 
 
+def table_damage(text: str) -> Tuple[Problem, ...]:
+    """That the table ends early."""
+    return tool_box.damage("xpu-smi", FORM, lines(text), set(table_lines(text)))
+
+
 def read_table(text: str) -> List[Dict[str, str]]:
     """The devices of the table, each by the names of the JSON."""
     devices: List[Dict[str, str]] = []
@@ -120,7 +128,7 @@ def _claim(words: Dict[str, str], form: str) -> Claim:
     if memory is None:
         silent.setdefault("memory_bytes", tool_silence.silence(words.get("memory", ""), "xpu-smi", form))
     status = said.get("device_state")
-    state = _STATES.get(status.lower(), "degraded") if status else "ok" if memory else None
+    state = _STATES.get(status.lower(), "degraded") if status else None
     if state is None:
         silent["state"] = tool_silence.silence(words.get("device_state"), "xpu-smi", form)
     model = said.get("device_name")

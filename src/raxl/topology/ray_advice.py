@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from raxl.model.accelerator import Accelerator
 from raxl.model.problem import DISAGREEMENT, Problem
-from raxl.topology import ray_given, ray_lists, ray_usable
+from raxl.topology import ray_given, ray_lists, ray_types, ray_usable
+from raxl.topology.label_values import made_valid
 from raxl.topology.ray_counts import AMD, GAUDI, GPUS, NEURON, NVIDIA, TENSTORRENT, TPU, Here
 from raxl.topology.ray_detection import OVERRIDE, Detection, Found
 
@@ -53,6 +54,8 @@ def _remedy(known: Detection, devices: Sequence[Accelerator], here: Here) -> str
         number = ray_usable.number(known.found[NEURON.resource], devices, here)
         given = f", or start it with {flags({NEURON.resource: number})}" if number is not None else ""
         return f"install aws-neuronx-tools{given}"
+    if known.found["GPU"].family is NVIDIA:
+        return "repair the driver first"
     return "install AMD SMI's library, or uninstall the Python package amdsmi beside Ray"
 
 
@@ -191,8 +194,9 @@ def _mistyped(one: Found, number: int, devices: Sequence[Accelerator]) -> Iterab
         return
     subject, first = f"ray.{one.family.resource}.type", own[0]
     if one.family in (GAUDI, TENSTORRENT) or (one.family is AMD and first.ray.type is None):
-        label = re.sub(r"[^A-Za-z0-9._-]+", "-", first.ray.type or first.model or "").strip("-._")
-        if label:
+        name = ray_types.spelling(first)
+        if name:
+            label = made_valid(name)
             why = "it has none for this PCI id" if one.family is AMD else "its detection never gives one here"
             message = (
                 f"Ray would give no accelerator type ({why}): start it with --labels=ray.io/accelerator-type={label}"

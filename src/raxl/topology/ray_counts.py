@@ -15,6 +15,8 @@ from raxl.model.problem import FAILED, NOT_ASKED, NOT_INSTALLED, TIMED_OUT
 from raxl.model.ray_readings import RayReadings
 
 GOOGLE = "1ae0"
+NVML_COUNTING = "(it starts, and does not count its devices)"
+"""How the words end of an error that NVML gave after it had started."""
 
 
 class Family(NamedTuple):
@@ -103,6 +105,8 @@ def _nvidia(here: Here) -> Count:
         return Count(0, "no NVIDIA GPU is on the bus", "sysfs")
     if told.reason == NOT_ASKED or told.message.startswith("pynvml"):
         return _unknown(told, "how many GPUs NVML lists")
+    if told.message.endswith(NVML_COUNTING):
+        return Count(0, f"Ray does not catch an NVML that does not count: {told.message}", told.source, raises=True)
     return Count(0, f"Ray takes an NVML that does not start for no GPU: {told.message}", told.source)
 
 
