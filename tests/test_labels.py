@@ -726,7 +726,7 @@ def test_a_check_has_no_format_that_holds_labels_alone(snapshot: Source, format:
 @pytest.mark.parametrize("accelerators", ["8", "7"])
 def test_a_check_exits_with_1_where_a_raylet_differs(accelerators: str, tmp_path: Path) -> None:
     held = recordings.recording("nvidia-hgx-h100")
-    carried = {**values(assemble.node(held)), "raxl/accelerators": accelerators}
+    carried = {**values(assemble.node(held)), "ray.io/accelerator-type": "H100", "raxl/accelerators": accelerators}
     view = {"node_id": "a" * 56, "state": "alive", "name": "gpu-07", "labels": carried}
     told = {Question("ray", "node"): Answer(view), Question("ray", "cluster"): Answer({"nodes_alive": 1})}
     (tmp_path / "cluster.tar.gz").write_bytes(
