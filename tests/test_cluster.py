@@ -144,6 +144,7 @@ def test_what_is_left_of_a_cluster_is_shown_in_time_and_what_is_lost_named(lab: 
     finally:
         lab.resume(2)
         lab.mend(3)
+        lab.restart(1)
 
 
 @pytest.fixture(scope="module")

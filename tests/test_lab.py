@@ -52,7 +52,8 @@ def probing(lab: Lab) -> Iterator[Callable[[int], list[list[str]]]]:
 
     def next_ones(count: int) -> list[list[str]]:
         assert driver.stdout is not None
-        return sorted(json.loads(driver.stdout.readline()) for _ in range(count))
+        own = (line for line in driver.stdout if line.startswith("["))  # Ray prints lines of its own
+        return sorted(json.loads(next(own)) for _ in range(count))
 
     try:
         yield next_ones

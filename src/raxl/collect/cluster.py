@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import selectors
 import subprocess
 import sys
@@ -204,8 +205,15 @@ def _opened(data: str) -> Recording:
 def _with_view(recording: Recording, view: dict[str, Any], whole: dict[str, Any]) -> Recording:
     recording.answers[VIEW], recording.answers[WHOLE] = Answer(view), Answer(whole)
     recording.source = recording.source if recording.source.startswith("recording:") else f"ray:{view['node_id']}"
-    recording.name = recording.name or str(view.get("name") or view.get("address") or view["node_id"])
+    recording.name = (
+        _short(str(view.get("name") or "")) or recording.name or str(view.get("address") or view["node_id"])
+    )
     return recording
+
+
+def _short(name: str) -> str:
+    """A host's name without its domain; an address as it is."""
+    return name if re.fullmatch("[0-9.]+|.*:.*", name) else name.partition(".")[0]
 
 
 def _error(values: dict[str, str]) -> CannotStart | UsageError:
