@@ -24,4 +24,6 @@ def main() -> None:
         ray_jobs.main(settings, sys.stdin.buffer.read, tell)
     else:
         ray_cluster.main(settings, sys.stdin.buffer.read, tell)
+        if str(settings["address"]).startswith("ray://"):
+            ray_cluster.leave()  # else the server that Ray Client started for it waits for half a minute
         os._exit(0)  # a driver that leaves ends its tasks; Ray's own farewell takes a second

@@ -67,6 +67,13 @@ def join(address: str, tell: Tell) -> None:
     tell("joined", ray=ray.__version__, python=python_version())
 
 
+def leave() -> None:
+    """Says farewell to the cluster."""
+    import ray
+
+    ray.shutdown()
+
+
 def imported() -> Any:
     """Ray's package. Raises `Refused` where there is none."""
     try:
