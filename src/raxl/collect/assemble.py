@@ -79,7 +79,7 @@ def node(
     result = _with_devices(result, devices, nics, report, bus, steps)
     stated = [*(one.placement for one in told.reports), *(one.report.placement for one in foreign)]
     stated += [place for one in foreign for place in one.placements]
-    place = placement.of_node(host, result.accelerators, stated)
+    place = placement.of_node(steps, result.accelerators, stated)
     registered = ray_nodes.view(recording)
     accelerators, silences, disagreements = ray_view.seen(steps, bus, result.accelerators, registered)
     result = replace(

@@ -125,9 +125,9 @@ def _open_file(path: str) -> list[Recording]:
         if archive.is_archive(file.read(512)):
             file.seek(0)
             if status.st_size <= plain_archive.LARGEST_PACKED:
-                files = _inner(plain_archive.files(file.read()) or {})
-                if snapshot.is_snapshot(files):
-                    return snapshot.read(files, path)
+                files = plain_archive.files(file.read()) or {}
+                if snapshot.is_snapshot(files, top := _top(files)):
+                    return snapshot.read(files, path, top)
                 file.seek(0)
             return _from_archive(archive.entries(file, path), path)
         if status.st_size > LARGEST_TEXT:
@@ -164,9 +164,9 @@ def _answer(question: Question, text: str) -> Answer:
 def _from_archive(entries: Iterable[archive.Entry], path: str) -> list[Recording]:
     held = list(entries)
     files = {entry.path: entry.content for entry in held if entry.kind == "file"}
-    inner = _inner(files)
-    if snapshot.is_snapshot(inner):
-        return snapshot.read(inner, path)
+    top = _top(files)
+    if snapshot.is_snapshot(files, top):
+        return snapshot.read(files, path, top)
     top_folder = tree.top_of(entry.path for entry in held)
     if top_folder is None:
         raise UnknownForm(
@@ -175,11 +175,10 @@ def _from_archive(entries: Iterable[archive.Entry], path: str) -> list[Recording
     return [_of_tree(tree.ArchiveTree(held, top_folder), path)]
 
 
-def _inner(files: Mapping[str, bytes]) -> Mapping[str, bytes]:
-    """The files of a snapshot by their path in it, whether it lies in its folder or bare."""
-    top = snapshot.FOLDER + "/"
-    below = {name[len(top) :]: content for name, content in files.items() if name.startswith(top)}
-    return below if snapshot.is_snapshot(below) else files
+def _top(files: Mapping[str, bytes]) -> str:
+    """What stands before the paths of a snapshot's files: its folder, where it does not lie bare."""
+    top = f"{snapshot.FOLDER}/"
+    return top if snapshot.is_snapshot(files, top) else ""
 
 
 def _of_tree(source: tree.Tree, path: str) -> Recording:

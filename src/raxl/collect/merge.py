@@ -41,6 +41,8 @@ DEVICE = (
 )
 """What a device is and how it does is believed from these, in this order; a source that is not named comes last."""
 _PLACED = frozenset({"address", "host_bridge", "numa_node", "vendor_id", "device_id", "subsystem_id", "link"})
+_IN_PLACE = tuple(field.name for field in fields(Claim) if field.name in _PLACED)
+_OTHERS = tuple(field.name for field in fields(Claim) if field.name not in _PLACED)
 _RANKS = {evidence: rank for rank, evidence in enumerate(DEVICE)}
 _RANKS_IN_PLACE = {evidence: rank for rank, evidence in enumerate(dict.fromkeys((*PLACE, *DEVICE)))}
 _MIG = ("mig:", "MIG-")
@@ -166,11 +168,7 @@ def _same(group: list[Claim], claim: Claim, alone: frozenset[_Place]) -> bool:
 
 def _combined(group: list[Claim]) -> tuple[Claim, list[Claim]]:
     """One claim of the best values."""
-    best: dict[str, Any] = {}
-    in_place, others = _ranked("address", group), _ranked("model", group)
-    for field in fields(Claim):
-        values = [getattr(claim, field.name) for claim in (in_place if field.name in _PLACED else others)]
-        best[field.name] = next((value for value in values if value not in (None, (), {})), values[0])
+    best = {**_firsts(_OTHERS, _ranked("model", group)), **_firsts(_IN_PLACE, _ranked("address", group))}
     best["model"] = best["model"] or best["model_by_id"]
     best["ray"] = _ray(group)
     if best["state"] != "lost" and any(map(families.is_handed_on, group)):
@@ -179,6 +177,21 @@ def _combined(group: list[Claim]) -> tuple[Claim, list[Claim]]:
     best["partitions"] = _partitions([claim.partitions for claim in _ranked("partitions", group) if claim.partitions])
     best["link"] = _link([claim.link for claim in _ranked("link", group) if claim.link])
     return Claim(**best), group
+
+
+def _firsts(names: Sequence[str], ranked: Sequence[Claim]) -> dict[str, Any]:
+    """Of each field the first value that says something."""
+    rows = [claim.__dict__ for claim in ranked]
+    best = {}
+    for name in names:
+        for row in rows:
+            value = row[name]
+            if value is not None and value != () and value != {}:
+                best[name] = value
+                break
+        else:
+            best[name] = rows[0][name]
+    return best
 
 
 def _partitions(told: Sequence[tuple[Partition, ...]]) -> tuple[Partition, ...]:

@@ -10,6 +10,7 @@ import re
 from dataclasses import fields
 from typing import Any, Sequence
 
+from raxl.collect.alike import Steps
 from raxl.host.replay import ReplayHost
 from raxl.model.accelerator import Accelerator
 from raxl.model.placement import Placement
@@ -38,9 +39,9 @@ _NVLINK = "nvidia"
 _FABRIC_TELLERS = ("nvml", "nvidia-smi -q")
 
 
-def of_node(host: ReplayHost, accelerators: Sequence[Accelerator], stated: Sequence[Placement]) -> Placed:
+def of_node(steps: Steps, accelerators: Sequence[Accelerator], stated: Sequence[Placement]) -> Placed:
     """One placement: what the devices, the documents (`stated`) and the platforms say, with what contradicts itself."""
-    platforms = [plugin.parse(plugin.ask(host)) for plugin in registry.platforms()]
+    platforms = steps.ask("platforms", _platforms)
     fabric, apart = of_fabric(accelerators)
     place, differences = merged([fabric, *stated, *(place for one in platforms for place in one.placements)])
     return Placed(
@@ -48,6 +49,10 @@ def of_node(host: ReplayHost, accelerators: Sequence[Accelerator], stated: Seque
         next((one.silence for one in platforms if one.silence), None),
         (*apart, *(problem for one in platforms for problem in one.problems), *differences),
     )
+
+
+def _platforms(host: ReplayHost) -> tuple[Placed, ...]:
+    return tuple(plugin.parse(plugin.ask(host)) for plugin in registry.platforms())
 
 
 def of_fabric(accelerators: Sequence[Accelerator]) -> tuple[Placement, tuple[Problem, ...]]:

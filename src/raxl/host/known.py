@@ -15,10 +15,11 @@ _LARGEST = 1 << 14
 class Known:
     """Results by the function and the two texts that they were made of; equal texts give the very same object.
 
-    Those of the last 32,768 texts, or a few more, are kept.
+    Those of the last `most` texts, or a few more, are kept; a text of more than `largest` bytes is not.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = _MOST, largest: int = _LARGEST) -> None:
+        self._most, self._largest = most, largest
         self._new: Dict[Tuple[Any, str, bytes], Any] = {}
         self._old: Dict[Tuple[Any, str, bytes], Any] = {}
 
@@ -31,8 +32,8 @@ class Known:
         found = self._old.get(key)
         if found is None:
             found = make(name, content)
-        if len(content) <= _LARGEST:
-            if len(self._new) >= _MOST:
+        if len(content) <= self._largest:
+            if len(self._new) >= self._most:
                 self._old, self._new = self._new, {}
             self._new[key] = found
         return found

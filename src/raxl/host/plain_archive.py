@@ -49,13 +49,13 @@ def _files(raw: bytes) -> Optional[Dict[str, bytes]]:
     while place < end:
         header = raw[place : place + _BLOCK]
         size, stated = header[124:135], header[148:154]
-        kind = header[154:]
-        if kind != _FILE and (kind != _LONG_NAME or long_name):
+        is_file = header.endswith(_FILE)
+        if not is_file and (long_name or not header.endswith(_LONG_NAME)):
             return found if header == _END and not long_name and not raw[place:].strip(b"\0") else None
         if not (size.isdigit() and stated.isdigit() and header.isascii()):
             return None
         # The lower half of an Adler-32 is one more than the sum of the bytes, and 512 of ASCII do not wrap it around.
-        total = (adler32(header) & 0xFFFF) - 1 - sum(stated) - 0x20 + _BLANKS
+        total = (adler32(header) & 0xFFFF) - (adler32(stated) & 0xFFFF) - 0x20 + _BLANKS
         try:
             length, checksum = int(size, 8), int(stated, 8)
         except ValueError:
@@ -64,7 +64,7 @@ def _files(raw: bytes) -> Optional[Dict[str, bytes]]:
         place = start + (length + _BLOCK - 1) // _BLOCK * _BLOCK
         if checksum != total or length > KEPT or place > end:
             return None
-        if kind == _LONG_NAME:
+        if not is_file:
             long_name = raw[start : start + min(length, _LONGEST_NAME)].partition(b"\0")[0]
             if not long_name.isascii() or not long_name or length > _LONGEST_NAME:
                 return None
@@ -73,7 +73,7 @@ def _files(raw: bytes) -> Optional[Dict[str, bytes]]:
         long_name = b""
         if not path:
             return None
-        if ".." in path or "//" in path or "/." in path or path[0] in "./" or path[-1] == "/":
+        if "/." in path or "//" in path or path[0] in "./" or path[-1] == "/":
             known = inside(path)
             if not known:
                 return None

@@ -28,7 +28,7 @@ SCHEMA = "raxl.snapshot/v1"
 FOLDER = "raxl-snapshot"
 _OWN = "os"
 """The library that is no vendor's: what the kernel tells the asking process."""
-_KNOWN = Known()
+_KNOWN, _LISTINGS = Known(), Known(64, 1 << 20)
 
 
 def members(recordings: Sequence[Recording], redacted: bool = False) -> Iterator[tuple[str, bytes]]:
@@ -123,26 +123,29 @@ def _json(value: Any) -> bytes:
     return json.dumps(value, indent=1).encode("ascii") + b"\n"
 
 
-def is_snapshot(files: Mapping[str, bytes]) -> bool:
-    """Whether these files (by path below their common folder) are a snapshot of raxl's."""
-    return b"raxl.snapshot/" in files.get("manifest.json", b"")
+def is_snapshot(files: Mapping[str, bytes], top: str = "") -> bool:
+    """Whether these files, by path below `top`, are a snapshot of raxl's."""
+    return b"raxl.snapshot/" in files.get(f"{top}manifest.json", b"")
 
 
-def read(files: Mapping[str, bytes], name: str) -> list[Recording]:
-    """The recordings in a snapshot's files.
+def read(files: Mapping[str, bytes], name: str, top: str = "") -> list[Recording]:
+    """The recordings in a snapshot's files, by path below `top`.
 
     Raises `SchemaTooNew` for a layout of a later raxl, `UnreadableInput` where a part of it is damaged.
     """
     try:
-        manifest = json.loads(files["manifest.json"])
+        manifest = json.loads(files[f"{top}manifest.json"])
         if manifest["schema"] != SCHEMA:
             raise SchemaTooNew(
                 f"{name} has the layout {str(manifest['schema'])[:40]}",
                 f"this raxl reads {SCHEMA}",
                 "install a newer raxl",
             )
-        folders = _by_folder(files)
-        return [_recording(folder, _below(files, folders, folder)) for folder in manifest["nodes"]]
+        if len(manifest["nodes"]) == 1:
+            return [_recording(_below(files, top + folder)) for folder in manifest["nodes"]]
+        inner = _below(files, top[:-1]) if top else files
+        folders = _by_folder(inner)
+        return [_recording(_one_of(inner, folders, folder)) for folder in manifest["nodes"]]
     except (KeyError, ValueError, TypeError, AttributeError, IndexError, OverflowError, RecursionError) as error:
         raise UnreadableInput(f"{name} is a damaged snapshot", f"{type(error).__name__}: {error}"[:200]) from error
 
@@ -158,17 +161,22 @@ def _by_folder(files: Mapping[str, bytes]) -> Dict[str, Dict[str, bytes]]:
     return folders
 
 
-def _below(files: Mapping[str, bytes], folders: Mapping[str, Dict[str, bytes]], folder: str) -> Mapping[str, bytes]:
+def _one_of(files: Mapping[str, bytes], folders: Mapping[str, Dict[str, bytes]], folder: str) -> Mapping[str, bytes]:
     if folder.count("/") == 1 and not folder.startswith("/"):
         return folders.get(folder, {})
-    return {path[len(folder) + 1 :]: content for path, content in files.items() if path.startswith(folder + "/")}
+    return _below(files, folder)
 
 
-def _recording(folder: str, files: Mapping[str, bytes]) -> Recording:
+def _below(files: Mapping[str, bytes], folder: str) -> Dict[str, bytes]:
+    start = len(folder) + 1
+    return {path[start:]: content for path, content in files.items() if path.startswith(folder + "/")}
+
+
+def _recording(files: Mapping[str, bytes]) -> Recording:
     manifest = json.loads(files["manifest.json"])
     reason, message = manifest["unasked"]
     return Recording(
-        dict(_answers(files)),
+        _answers(files),
         name=str(manifest["name"]),
         source=str(manifest["source"]),
         created=str(manifest["created"]),
@@ -179,11 +187,24 @@ def _recording(folder: str, files: Mapping[str, bytes]) -> Recording:
     )
 
 
-def _answers(files: Mapping[str, bytes]) -> Iterable[tuple[Question, Answer]]:
+def _answers(files: Mapping[str, bytes]) -> Dict[Question, Answer]:
+    found: Dict[Question, Answer] = {}
+    known = _KNOWN.get
     for path, content in files.items():
         if path.startswith("root/"):
-            yield _KNOWN.get(_of_file, path, content)
-        elif path.startswith("documents/"):
+            question, answer = known(_of_file, path, content)
+            found[question] = answer
+    found.update(_others(files))
+    found.update(_LISTINGS.get(_of_lines, "", files.get("root.jsonl", b"")))
+    return found
+
+
+def _others(files: Mapping[str, bytes]) -> Iterable[tuple[Question, Answer]]:
+    """What is no file of the machine's."""
+    for path, content in files.items():
+        if path.startswith("root/"):
+            continue
+        if path.startswith("documents/"):
             yield Question("document", path[len("documents/") :]), Answer(allowed.command_output(_text(content)))
         elif path.startswith("ray/") and path.endswith(".json"):
             yield Question("ray", path[len("ray/") : -len(".json")]), _answer(json.loads(content), "ray")
@@ -192,7 +213,6 @@ def _answers(files: Mapping[str, bytes]) -> Iterable[tuple[Question, Answer]]:
             yield from (_KNOWN.get(_of_call, library, line) for line in _lines(content))
         elif path.startswith("metadata/") and path.endswith(".jsonl"):
             yield from _metadata(path[len("metadata/") : -len(".jsonl")], content)
-    yield from (_KNOWN.get(_of_line, "", line) for line in _lines(files.get("root.jsonl", b"")))
     if "environment.json" in files:
         yield Question("process", "environment"), _environment(json.loads(files["environment.json"]))
     for number, line in enumerate(_lines(files.get("commands/index.jsonl", b""))):
@@ -205,6 +225,11 @@ def _of_file(path: str, content: bytes) -> tuple[Question, Answer]:
     if allowed.is_data(subject):
         return Question("data", subject), Answer(content[:DATA_LIMIT].hex())
     return Question("text", subject), Answer(allowed.file_text(subject, _text(content)))
+
+
+def _of_lines(_: str, content: bytes) -> Dict[Question, Answer]:
+    """Folders, links and refusals: machines of one kind have all of them in common."""
+    return dict(_KNOWN.get(_of_line, "", line) for line in _lines(content))
 
 
 def _of_line(_: str, content: bytes) -> tuple[Question, Answer]:

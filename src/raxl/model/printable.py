@@ -41,11 +41,12 @@ def _harmless(character: str) -> str:
 
 def record(value: Any) -> Any:
     """A dataclass with every string in it made clean; the same object where nothing had to be done."""
-    if value is None or isinstance(value, (int, float)):
+    kind = type(value)
+    if kind is str:
+        return value if value.isprintable() else clean(value)
+    if value is None or kind is int or kind is float or kind is bool:
         return value
-    if isinstance(value, str):
-        return clean(value)
-    if isinstance(value, tuple):
+    if kind is tuple or isinstance(value, tuple):
         entries = [record(entry) for entry in value]
         return value if all(map(is_, entries, value)) else tuple(entries)
     if isinstance(value, dict):
@@ -53,10 +54,13 @@ def record(value: Any) -> Any:
         same = all(map(is_, changed, value)) and all(map(is_, changed.values(), value.values()))
         return value if same and len(changed) == len(value) else changed
     if is_dataclass(value) and not isinstance(value, type):
-        held = {name: getattr(value, name) for name in _names(type(value))}
-        new = {name: harmless for name, own in held.items() if (harmless := record(own)) is not own}
+        new = {}
+        for name in _names(type(value)):
+            own = getattr(value, name)
+            if (harmless := record(own)) is not own:
+                new[name] = harmless
         return replace(value, **new) if new else value
-    return value
+    return clean(value) if isinstance(value, str) else value
 
 
 @cache

@@ -69,7 +69,7 @@ def own(text: str) -> str:
     return "".join(f"{line}\n" for section in sections for line in section.own) if sections else text
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=128)
 def parse(text: str) -> Matrix:
     """The matrix, which machines of one kind have in common; empty where the text holds none.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import List, Optional
 
 from raxl.sources.numbers import MOST_BYTES, MOST_PLACES, whole
@@ -35,6 +36,7 @@ def plain(text: str) -> str:
     return _ESCAPE.sub("", text) if "\x1b" in text else text
 
 
+@lru_cache(maxsize=4096)
 def says(word: Optional[str]) -> Optional[str]:
     """The word where it is a value; None where it says that there is none, or that reading it failed."""
     word = (word or "").strip()
@@ -43,6 +45,7 @@ def says(word: Optional[str]) -> Optional[str]:
     )
 
 
+@lru_cache(maxsize=4096)
 def is_failure(word: Optional[str]) -> bool:
     """Whether the word says that the reading failed."""
     return bool(FAILURE.fullmatch((word or "").strip()))
