@@ -10,7 +10,7 @@ topo: $(VENV)/.installed
 	@$(BIN)/raxl topo
 
 test: $(VENV)/.installed-dev $(VENV)/.debian
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadscope --no-loadscope-reorder
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -39,9 +41,31 @@ def lab() -> Iterator[Lab]:
     assert not [pid for pid in alive if os.path.exists(f"/proc/{pid}")]
 
 
+CLUSTERS = ("test_cluster.py", "test_cluster_labels.py", "test_lab.py")
+"""Tests that start Ray clusters."""
+
+
+def of_clusters(item: pytest.Item) -> bool:
+    return item.path.name in CLUSTERS
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of the lab come last, so that it runs beside no other; those that wreck it are the very last."""
-    items.sort(key=lambda item: ("lab" in getattr(item, "fixturenames", ())) + bool(item.get_closest_marker("wrecks")))
+    """Tests of clusters come first: they take longest. Those that wreck theirs come after the others of them."""
+    items.sort(key=lambda item: (not of_clusters(item), item.get_closest_marker("wrecks") is not None))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """File by file to whichever process is free (`-n 2`), and all that starts clusters to one: two at once are more
+    than the machine has."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = Path(nodeid.split("::")[0]).name
+            return "clusters" if file in CLUSTERS else file
+
+    return ByFile(config, log)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

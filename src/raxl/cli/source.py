@@ -170,7 +170,10 @@ def _of_cluster(source: Source, needed: tuple[str, ...]) -> list[Recording]:
     with cluster.asker(cluster.address_of(source.address), source.timeout, plugins) as begun:
         for module in needed:
             import_module(module)
-        return begun.recordings()
+        from raxl.cli.streams import Streams
+
+        with Streams().progress("nodes") as told:
+            return begun.recordings(told)
 
 
 def keep(source: Source, read: list[Recording]) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 from raxl.model.printable import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from raxl.render.text import Line
 
@@ -83,6 +83,21 @@ class Streams:
     def note(self, line: str) -> None:
         """Writes a line for a person to standard error."""
         self.stderr.write(clean(line) + "\n")
+
+    @contextlib.contextmanager
+    def progress(self, what: str) -> Iterator[Callable[[int, int], None]]:
+        """Something to be told how many of how many are done: a bar on standard error where a person looks, which is
+        gone at the end; nothing elsewhere."""
+        if not self.stderr.isatty():
+            yield lambda done, total: None
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+        columns = (TextColumn(what), BarColumn(), MofNCompleteColumn())
+        with Progress(*columns, console=Console(file=self.stderr), transient=True) as bar:
+            task = bar.add_task(what, total=None)
+            yield lambda done, total: bar.update(task, completed=done, total=total)
 
     def write(self, text: str, output: Path | None = None) -> None:
         """Writes a result to standard output, or to a file: all of it or nothing, mode 0600, through no symbolic link.

@@ -22,7 +22,7 @@ from raxl.collect import (
     refusals,
     unknown,
 )
-from raxl.collect.alike import Itself, Plainly, Steps
+from raxl.collect.alike import Alike, Itself, Plainly, Steps
 from raxl.collect.bus import Bus, bus_of
 from raxl.collect.catalog_files import Overlay
 from raxl.host.record import Recording
@@ -109,7 +109,8 @@ def node(
 def inventory(recordings: Sequence[Recording], plugins: Sequence[Guest] = ()) -> Inventory:
     """All machines, in the order given; made when the last of them was recorded."""
     created = printable.clean(max((recording.created for recording in recordings), default=""))
-    nodes = tuple(node(recording, plugins) for recording in recordings)
+    alike = Alike() if len(recordings) > 1 else None
+    nodes = tuple(node(one, plugins, alike.steps(one) if alike else None) for one in recordings)
     whole = ray_nodes.cluster([ray_nodes.seen(recording) for recording in recordings])
     return Inventory(INVENTORY, __version__, created, nodes, printable.record(whole) if whole else None)
 

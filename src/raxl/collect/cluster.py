@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import Any
@@ -121,9 +121,12 @@ class Asking:
             self._child.terminate()
         _leaving.append(self._child)
 
-    def recordings(self) -> list[Recording]:
+    def recordings(self, told_progress: Callable[[int, int], None] = lambda done, total: None) -> list[Recording]:
         """One a node, by name; of a node that did not answer, one that says so. Raises where the cluster cannot be
-        joined."""
+        joined.
+
+        `told_progress` is given how many nodes of how many that are known so far have answered, or never will.
+        """
         whole: dict[str, Any] = {}
         views: dict[str, dict[str, Any]] = {}
         told: dict[str, Recording] = {}
@@ -139,6 +142,7 @@ class Asking:
                 told[values["id"]] = _opened(values["data"])
             elif word == "lost":
                 told[values["id"]] = silent(values["reason"], values["message"])
+            told_progress(len(told), len(views))
         if not whole:
             raise self._gone(word)
         for node_id in views:

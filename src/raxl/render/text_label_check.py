@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from raxl.model.label import DIFFERS, FIXED, NO_ANSWER, NOT_IN_CLUSTER, SAME, LabelsDocument, NodeLabels
+from collections.abc import Sequence
+from dataclasses import replace
+
+from raxl.model.label import DIFFERS, FIXED, NO_ANSWER, NOT_IN_CLUSTER, SAME, Check, LabelsDocument, NodeLabels
 from raxl.model.printable import clean
 from raxl.render.columns import Column, Row, lay_out
 from raxl.render.quantity import listed
@@ -19,21 +22,25 @@ _NONE = "–"
 
 
 def check(document: LabelsDocument, width: int, *, unicode: bool = True) -> list[Line]:
-    """A table for each node that differs, with the line to type there; then the nodes by name."""
+    """A table for the nodes that differ alike, with the line to type there; then the nodes by name."""
     page = Page(width, unicode)
-    blocks = [_node(page, node) for node in document.nodes if node.check and node.check.differences]
+    alike: dict[Check, list[NodeLabels]] = {}
+    for node in document.nodes:
+        if node.check and node.check.differences:
+            alike.setdefault(replace(node.check, unchecked=()), []).append(node)
+    blocks = [_nodes(page, told, nodes) for told, nodes in alike.items()]
     blocks += [_unchecked(page, document), page.fold(_sentence(document))]
     return parted(blocks)
 
 
-def _node(page: Page, node: NodeLabels) -> list[Line]:
+def _nodes(page: Page, told: Check, nodes: Sequence[NodeLabels]) -> list[Line]:
     rows: list[Row] = []
-    for one in node.check.differences if node.check else ():
+    for one in told.differences:
         found, wanted = one.found or _NONE, one.wanted or _NONE
         rows.append([(one.key, ""), (found, "fail" if one.found else "dim"), (wanted, ""), (one.message, "dim")])
     # The line is typed as it stands: it is neither cut nor folded.
-    command: Line = [("  ", ""), (page.spell((node.check.command if node.check else None) or ""), "")]
-    return [page.cut([(page.spell(node.node), "bold")]), *lay_out(page, _COLUMNS, rows), command]
+    command: Line = [("  ", ""), (page.spell(told.command or ""), "")]
+    return [*page.fold(named(nodes), style="bold"), *lay_out(page, _COLUMNS, rows), command]
 
 
 def _unchecked(page: Page, document: LabelsDocument) -> list[Line]:

@@ -10,6 +10,7 @@ from raxl.model.inventory import Inventory
 from raxl.model.node import Node
 from raxl.topology import domains
 from raxl.topology.domains import DomainName
+from raxl.topology.reasons import unread
 
 GPU_DOMAIN = "ray.io/gpu-domain"
 _COUNTED = ("GPU", "TPU", "NPU", "HPU")
@@ -29,6 +30,7 @@ class RayHeld(NamedTuple):
     """What differs between Ray's view and the hardware."""
 
     resources: tuple[Registered, ...]
+    """Of nodes that were read: of the others nobody knows what works."""
     lacking: tuple[Node, ...]
     """Nodes of a fabric domain that Ray is not told."""
     wrong: tuple[Node, ...]
@@ -48,7 +50,7 @@ def held(inventory: Inventory) -> RayHeld:
     """Ray's view of every node that it knows as alive, beside the node."""
     found = pairs(inventory)
     return RayHeld(
-        resources=tuple(one for pair in found for one in registered(pair)),
+        resources=tuple(one for pair in found if unread(pair.node, "node") is None for one in registered(pair)),
         lacking=tuple(without_domain(found)),
         wrong=tuple(wrong_domain(found)),
         is_told_none=not any(GPU_DOMAIN in ray.labels for _, ray in found),
