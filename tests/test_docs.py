@@ -71,7 +71,7 @@ def test_built_in_plug_ins_are_the_entry_points_of_the_package() -> None:
 
 
 def test_the_flag_of_every_reading_command_is_in_the_readme() -> None:
-    for flag in ("--from", "--as-node", "--record", "--timeout", "--plugins"):
+    for flag in ("--from", "--as-node", "--cluster", "--address", "--record", "--timeout", "--plugins"):
         assert f"| `{flag}" in README
 
 
