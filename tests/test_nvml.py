@@ -41,7 +41,7 @@ def test_output_is_as_expected(name: str, view: str, ran: dict[str, Ran], accept
 @pytest.mark.parametrize("name", NAMES)
 def test_a_library_costs_its_deadline_once(name: str, ran: dict[str, Ran]) -> None:
     least = SECONDS.get(name, 0.0)
-    assert least <= ran[name].seconds < least + 2
+    assert least <= ran[name].seconds < least + 8  # `benchmarks/hang.py` holds it to half a second
 
 
 def test_every_call_that_the_library_answers_is_kept_for_replay(ran: dict[str, Ran]) -> None:

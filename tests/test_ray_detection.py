@@ -77,7 +77,7 @@ MACHINES = {
     "amd-without-ray": Expected("????"),
     "ascend-by-files": Expected("yy"),
     "ascend-visible-twice": Expected(
-        "ny",
+        "??",
         "ray.NPU",
         "Ray would register 2 NPU (ASCEND_RT_VISIBLE_DEVICES=1,1 names 1 twice): set ASCEND_RT_VISIBLE_DEVICES=1",
     ),
@@ -150,20 +150,50 @@ MACHINES = {
     "neuron-range": Expected(
         "y",
         "ray.neuron_cores",
-        "Ray would register 1 neuron_cores (NEURON_RT_VISIBLE_CORES=0-1 names 0-1, which Ray takes for one): set "
-        "NEURON_RT_VISIBLE_CORES=0,1",
+        "Ray would register 1 neuron_cores (NEURON_RT_VISIBLE_CORES=0-1 names 0-1, which Ray takes for one): unset "
+        "NEURON_RT_VISIBLE_CORES",
     ),
     "neuron-without-driver": Expected(
         "n",
         "ray.neuron_cores",
         "Ray would register no neuron_cores (no driver is bound to what is on the bus): load the driver",
     ),
+    "neuron-range-without-tool": Expected(
+        "n",
+        "ray.neuron_cores",
+        "Ray would register no neuron_cores (Ray runs /opt/aws/neuron/bin/neuron-ls, which is not here, and "
+        "NEURON_RT_VISIBLE_CORES=0-1 names 0-1, which Ray takes for one): install aws-neuronx-tools, and unset "
+        "NEURON_RT_VISIBLE_CORES",
+    ),
     "neuron-sound": Expected("y"),
+    "nvidia-driverless": Expected(
+        "nnnn",
+        "ray.GPU",
+        "Ray would register no GPU (no driver is bound to what is on the bus): load the driver",
+    ),
+    "nvidia-lost": Expected(
+        "yyyyyyyy",
+        "ray.GPU",
+        "Ray would register 8 GPU (NVML lists 8, GPU 6 lost): set CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,7 and start it "
+        "with --num-gpus 7",
+    ),
+    "nvidia-lost-among-listed": Expected(
+        "nnnnnyyy",
+        "ray.GPU",
+        "Ray would register 3 GPU (NVML lists 8, GPU 6 lost): set CUDA_VISIBLE_DEVICES=5,7 and start it with "
+        "--num-gpus 2",
+    ),
     "nvml-does-not-count": Expected(
         "nnnn",
         "ray",
         "Ray would not start (Ray does not catch an NVML that does not count: NVML error 999: Unknown Error (it "
         "starts, and does not count its devices)): repair the driver first",
+    ),
+    "override-beside-counted": Expected(
+        "????",
+        "ray",
+        "Ray would register 4 TPU (RAY_OVERRIDE_RESOURCES says so), and at random 4 GPU or none: set "
+        "RAY_OVERRIDE_RESOURCES='{\"GPU\": 4}'",
     ),
     "override-differs": Expected(
         "yyyy",
@@ -197,7 +227,7 @@ MACHINES = {
         NO_TYPE,
     ),
     "tenstorrent-visible-absent": Expected(
-        "ynn",
+        "???",
         "ray.TTNPU",
         "Ray would register 2 TTNPU (TT_VISIBLE_DEVICES=0,4 names 4, which is not here): set TT_VISIBLE_DEVICES=0",
         NO_TYPE,
@@ -246,7 +276,7 @@ MACHINES = {
     "vfio-of-google": Expected("y"),
     "vfio-of-nvidia": Expected("yynn"),
     "visible-absent": Expected(
-        "nynn",
+        "nyyn",
         "ray.GPU",
         "Ray would register 3 GPU (CUDA_VISIBLE_DEVICES=1,9,2 names 9, which is not here): set "
         "CUDA_VISIBLE_DEVICES=1,2",
@@ -259,7 +289,7 @@ MACHINES = {
     "visible-none": Expected("nnnn"),
     "visible-some": Expected("ynyn"),
     "visible-twice-and-absent": Expected(
-        "nnnn",
+        "ynnn",
         "ray.GPU",
         "Ray would register 3 GPU (CUDA_VISIBLE_DEVICES=0,0,9 names 0 twice and names 9, which is not here):"
         " set CUDA_VISIBLE_DEVICES=0",
@@ -325,7 +355,7 @@ def test_ray_itself_registers_the_same(name: str, ray: Ray) -> None:
     if known.refusal:
         assert all("error" in start for start in starts), starts
     elif known.random:
-        wanted = [{one: known.found[one].number} for one in known.random]
+        wanted = [{**known.registers, one: known.found[one].number} for one in known.random]
         assert all(start in wanted for start in numbers), starts
         assert all(start in numbers for start in wanted), starts
     else:

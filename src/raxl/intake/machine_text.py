@@ -74,15 +74,20 @@ def parse(text: str, other: Callable[[str], str]) -> Machine:
 
     It is written by whoever tests, and an error in it is raised: ValueError, KeyError, AssertionError.
     """
-    head, _, body = text.partition("\n\n")
-    header = dict(line.split(": ", 1) for line in re.sub(r"\n +", " ", head).splitlines())
-    model = other(header["like"]) if "like" in header else ""
-    header = {**(parse(model, other).header if model else {}), **header}
+    header, bodies = _layers(text, other)
     machine = Machine(header, _common(header), {}, set(), {}, {})
-    _read(expanded(model.partition("\n\n")[2].splitlines()), machine)
-    _read(expanded(body.splitlines()), machine)
+    for body in bodies:
+        _read(expanded(body.splitlines()), machine)
     _kernels_own_links(machine)
     return machine
+
+
+def _layers(text: str, other: Callable[[str], str]) -> tuple[dict[str, str], list[str]]:
+    """The whole header, and the bodies, that of the machine which the others are like first."""
+    head, _, body = text.partition("\n\n")
+    own = dict(line.split(": ", 1) for line in re.sub(r"\n +", " ", head).splitlines())
+    header, bodies = _layers(other(own["like"]), other) if "like" in own else ({}, [])
+    return {**header, **own}, [*bodies, body]
 
 
 def expanded(lines: list[str]) -> list[str]:

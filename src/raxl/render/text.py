@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
@@ -71,12 +72,20 @@ class Page(NamedTuple):
         lines: list[Line] = []
         start, row = first, ""
         for words in clean(text).split(" "):
-            word = self.spell(words.replace(UNBREAKABLE, " "))
-            if row and display_width(f"{start[0]}{row} {word}") > self.width:
-                lines.append([start, (row, style)])
-                start, row = (margin, ""), ""
-            row = f"{row} {word}" if row else word
+            word, between = self.spell(words.replace(UNBREAKABLE, " ")), " "
+            for piece in self._pieces(word, len(margin)):
+                if row and display_width(f"{start[0]}{row}{between}{piece}") > self.width:
+                    lines.append([start, (row, style)])
+                    start, row = (margin, ""), ""
+                row = f"{row}{between}{piece}" if row else piece
+                between = ""
         return [self.cut(line) for line in [*lines, [start, (row, style)]]]
+
+    def _pieces(self, word: str, margin: int) -> list[str]:
+        """The word; one that fits on no line is broken after its commas: what is typed is not cut."""
+        if display_width(word) <= self.width - margin or "," not in word:
+            return [word]
+        return [piece for piece in re.split(r"(?<=,)", word) if piece]
 
 
 def parted(blocks: Sequence[list[Line]]) -> list[Line]:

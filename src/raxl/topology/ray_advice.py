@@ -62,13 +62,19 @@ def _remedy(known: Detection, devices: Sequence[Accelerator], here: Here) -> str
 def _at_random(known: Detection, devices: Sequence[Accelerator], here: Here) -> str:
     """Several families count some: each can be registered when its number is given."""
     usable = {name: ray_usable.number(known.found[name], devices, here) for name in known.random}
-    wanted = {
-        name: known.registers.get(name, known.found[name].number or 0) if number is None else number
-        for name, number in usable.items()
-    }
+    wanted = {name: known.found[name].number or 0 if number is None else number for name, number in usable.items()}
     counts = " or ".join(f"{known.found[name].number} {name}" for name in known.random)
     false = [_phantoms(one, here) for name, one in known.found.items() if name in known.random]
     why = f" ({'; '.join(words for words in false if words)})" if any(false) else ""
+    given = [name for name in known.random if name in known.registers]
+    if given:
+        always, some = (
+            " and ".join(f"{known.found[name].number} {name}" for name in names)
+            for names in (given, [name for name in known.random if name not in given])
+        )
+        right = json.dumps({name: number for name, number in wanted.items() if number})
+        words = f"Ray would register {always} ({OVERRIDE} says so), and at random {some} or none"
+        return f"{words}: set {OVERRIDE}='{right}'"
     return f"Ray would register one family a start, at random: {counts}{why}: start it with {flags(wanted)}"
 
 
@@ -101,19 +107,36 @@ def _miscounted(one: Found, number: int, devices: Sequence[Accelerator], here: H
         and all(d.vendor != one.family.vendor for d in own)
     ):
         return _claimed(one, number)
+    if one.override is not None and number != usable:
+        right = json.dumps({one.family.resource: usable})
+        return f"{_would(one, number, f'{OVERRIDE} says so')}: set {OVERRIDE}='{right}'"
     wanted = ray_given.WANTED.get(one.family.name)
     mine = [device for device in own if device.state != "lost" and device.vendor == one.family.vendor]
     if wanted and mine and usable == 0 and not ray_given.openable(one.family, mine, here) and one.visible != ():
-        if all("driver" not in device.attributes for device in mine):
+        if _is_driverless(mine):
             return f"{_would(one, number, 'no driver is bound to what is on the bus')}: load the driver"
         return f"{_would(one, number, 'no file of these devices is in /dev')}: give the container {wanted}"
+    if number == usable == 0 and one.family in GPUS and _is_driverless(mine):
+        return f"{_would(one, 0, 'no driver is bound to what is on the bus')}: load the driver"
+    if one.family not in GPUS and (wrong := ray_lists.wrong(one, ray_given.openable(one.family, own, here))):
+        return _mislisted(one, number, wrong, own, here)
     unlisted = one.family in GPUS and one.visible is None and 0 < number < usable
-    if number == usable or (unlisted and not any(map(ray_usable.is_cut, own)) and one.override is None):
+    if number == usable or (unlisted and not any(map(ray_usable.is_cut, own))):
         return ""  # a device that the library does not list is told as such, and is none to be registered
-    if one.override is not None:
-        right = json.dumps({one.family.resource: usable})
-        return f"{_would(one, number, f'{OVERRIDE} says so')}: set {OVERRIDE}='{right}'"
-    return _gpus(one, number, usable, own) if one.family in GPUS else _others(one, number, usable, own, here)
+    return _gpus(one, number, usable, own) if one.family in GPUS else _others(one, number, usable, here)
+
+
+def _is_driverless(devices: Sequence[Accelerator]) -> bool:
+    """Whether the kernel lists all of them, and no driver for any."""
+    return bool(devices) and all("sysfs" in one.evidence and "driver" not in one.attributes for one in devices)
+
+
+def _mislisted(one: Found, number: int, wrong: str, own: Sequence[Accelerator], here: Here) -> str:
+    """The list is to be set right, whatever else is wrong."""
+    step = ray_lists.corrected(one, ray_given.openable(one.family, own, here))
+    if number == 0 and one.count.number == 0:
+        return f"{_would(one, 0, f'{one.count.rule}, and {wrong}')}: {_step(one, None)}, and {step}"
+    return f"{_would(one, number, wrong)}: {step}"
 
 
 def _would(one: Found, number: int, why: str) -> str:
@@ -136,8 +159,12 @@ def _gpus(one: Found, number: int, usable: int, own: Sequence[Accelerator]) -> s
     if wrong:
         return f"{_would(one, number, wrong)}: {ray_lists.corrected(one, mine)}"
     lost = [str(d.index) if d.index is not None else d.id for d in own if d.state == "lost"]
-    why = f"{one.count.rule}, {'GPU' if len(lost) == 1 else 'GPUs'} {', '.join(lost)} lost" if lost else one.count.rule
-    return f"{_would(one, number, why)}: start it with {flags({'GPU': usable})}"
+    if not lost:
+        return f"{_would(one, number, one.count.rule)}: start it with {flags({'GPU': usable})}"
+    why = f"{one.count.rule}, {'GPU' if len(lost) == 1 else 'GPUs'} {', '.join(lost)} lost"
+    listed = ray_lists.working(one, mine)
+    shown = f"set {one.family.variable}={listed} and " if listed else ""
+    return f"{_would(one, number, why)}: {shown}start it with {flags({'GPU': usable})}"
 
 
 def _cut(one: Found, number: int, usable: int, devices: Sequence[Accelerator]) -> str:
@@ -157,13 +184,9 @@ def _cut(one: Found, number: int, usable: int, devices: Sequence[Accelerator]) -
     return f"{_would(one, number, why)}: set {one.family.variable}{listed} and start it with {flags({'GPU': total})}"
 
 
-def _others(one: Found, number: int, usable: int, own: Sequence[Accelerator], here: Here) -> str:
+def _others(one: Found, number: int, usable: int, here: Here) -> str:
     if number == 0:
         return f"{_would(one, 0, one.count.rule)}: {_step(one, usable)}"
-    mine = ray_given.openable(one.family, own, here)
-    wrong = ray_lists.wrong(one, mine)
-    if wrong:
-        return f"{_would(one, number, wrong)}: {ray_lists.corrected(one, mine)}"
     phantoms = _phantoms(one, here) if one.family is TPU else ""
     given = flags({one.family.resource: usable})
     return f"{_would(one, number, phantoms or one.count.rule)}: start it with {given}"

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from raxl.model.accelerator import Accelerator
-from raxl.model.problem import DISAGREEMENT, NOT_ASKED
+from raxl.model.problem import DISAGREEMENT, NOT_ASKED, NOT_SUPPORTED
 from raxl.model.report import Silence
 from raxl.topology import ray_visible
 from raxl.topology.ray_counts import AMD, GPUS, NVIDIA, OTHERS, TPU, Count, Family, Here, count
@@ -185,8 +185,12 @@ def _of(one: Found, number: int, devices: Sequence[Accelerator]) -> dict[str, bo
     else:
         listed = list(devices)
     shown = listed
+    if number and len(listed) > 1 and (one.visible is not None or number < len(listed)):
+        if any(device.index is None for device in listed):
+            words = f"Ray counts {number} of them, and nothing says which: they have no numbers here"
+            return dict.fromkeys((device.id for device in devices), Silence(NOT_SUPPORTED, words))
+        if one.visible is None:
+            shown = [device for device in listed if (device.index or 0) < number]
     if one.visible is not None:
-        shown = ray_visible.seen(one.family.variable, one.visible, listed)
-    elif one.override is not None:
-        shown = listed[: max(0, number)]
+        shown = ray_visible.registered(one.family.variable, one.visible, listed)
     return {device.id: number > 0 and device in shown for device in devices}

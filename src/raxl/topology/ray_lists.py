@@ -42,6 +42,17 @@ def _fault(entry: str, units: set[str], seen: set[str]) -> str:
     return f"names {entry}, which Ray takes for one" if len(units) > 1 else ""
 
 
+def working(one: Found, devices: Sequence[Accelerator]) -> str:
+    """The list of those that work: Ray hands out the first numbers else, a lost one's among them. Empty where their
+    numbers are not known, or none is left."""
+    if any(device.index is None for device in devices):
+        return ""
+    if one.visible is not None:
+        here = [unit.device for entry in one.visible for unit in ray_visible.named(one.family.variable, entry, devices)]
+        devices = [device for place, device in enumerate(here) if device not in here[:place]]
+    return ",".join(str(device.index) for device in sorted(devices, key=lambda device: device.index or 0))
+
+
 def corrected(one: Found, devices: Sequence[Accelerator]) -> str:
     """How the environment is set right."""
     right = ray_visible.corrected(one.family.variable, one.visible or (), devices)

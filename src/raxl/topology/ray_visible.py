@@ -81,6 +81,14 @@ def seen(variable: str, entries: Sequence[str] | None, devices: Sequence[Acceler
     return found
 
 
+def registered(variable: str, entries: Sequence[str], devices: Sequence[Accelerator]) -> list[Accelerator]:
+    """The devices of which Ray has an entry to hand out: it gives each worker its own, whatever stands before it."""
+    found: list[Accelerator] = []
+    for entry in entries[:MOST]:
+        found += [unit.device for unit in named(variable, entry, devices) if unit.device not in found]
+    return found
+
+
 def units_seen(variable: str, entries: Sequence[str], devices: Sequence[Accelerator]) -> list[Unit]:
     """The devices and parts of devices that a list names.
 
@@ -122,12 +130,14 @@ def named(variable: str, entry: str, devices: Sequence[Accelerator]) -> list[Uni
 
 
 def corrected(variable: str, entries: Sequence[str], devices: Sequence[Accelerator]) -> str:
-    """The list without what is not here or was named before; ranges, which Ray takes for one, are written out."""
+    """The list without what is not here or was named before; ranges, which Ray takes for one, are written out. Empty
+    where it would name nothing, or all there is: then none is needed."""
     kept: dict[str, str] = {}
     for entry in entries[:MOST]:
         for unit in named(variable, entry, devices):
             kept.setdefault(unit.id, unit.id if variable == _CORES else entry.strip())
-    return ",".join(kept.values())
+    all_of_them = sum(cores(device) or 0 for device in devices) if variable == _CORES else len(devices)
+    return "" if len(kept) == all_of_them else ",".join(kept.values())
 
 
 def cores(device: Accelerator) -> int | None:
