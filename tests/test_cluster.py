@@ -126,6 +126,18 @@ def test_a_job_through_the_dashboard_leaves_at_most_one_line_in_rays_list(lab: L
     assert 1 <= listed.count("submission_id='raxl-") <= 2, listed
 
 
+@pytest.mark.parametrize("seconds", [0.4, 0.8, 1.2])
+def test_ctrl_c_leaves_no_process_behind(lab: Lab, seconds: float) -> None:
+    running = lab.head.start(["raxl", "discover", "--cluster"])
+    time.sleep(seconds)
+    for pid in lab.head.processes("raxl"):
+        os.kill(pid, signal.SIGINT)
+    running.finished(20)
+    assert running.returncode in (0, 130)
+    words = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in lab.head.processes()]
+    assert not [line for line in words if b"ray_child" in line]
+
+
 @pytest.mark.wrecks
 def test_what_is_left_of_a_cluster_is_shown_in_time_and_what_is_lost_named(lab: Lab) -> None:
     """One raylet is killed, one host stopped, one cut off."""
@@ -165,7 +177,7 @@ def told_soon(lab: Lab, *arguments: str, **changes: str | None) -> str:
     return line
 
 
-ENDINGS = ["{head}:6379", "http://{head}:8265"]
+ENDINGS = ["{head}:6379", "ray://{head}:10001", "http://{head}:8265"]
 LOCKED = "set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH unless the token is in ~/.ray/auth_token"
 
 
@@ -190,7 +202,7 @@ def test_a_token_is_neither_printed_nor_recorded(locked: Lab) -> None:
     assert token not in done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("form", [*ENDINGS, "ray://{head}:10001"])
+@pytest.mark.parametrize("form", ENDINGS)
 def test_a_stopped_cluster_is_told(locked: Lab, form: str) -> None:
     address = form.format(head=locked.head.address)
     locked.stop(0)
@@ -217,7 +229,7 @@ def test_a_stopped_gcs_behind_a_live_dashboard_is_told(locked: Lab) -> None:
 
 @pytest.mark.parametrize("form", ENDINGS)
 def test_a_dead_cluster_is_told(locked: Lab, form: str) -> None:
-    port = {"http": 1, "{hea": 2}[form[:4]]
+    port = {"http": 1, "{hea": 2, "ray:": 3}[form[:4]]
     address = form.format(head=locked.head.address).rpartition(":")[0] + f":{port}"
     line = told_soon(locked, "--address", address)
     assert line.startswith(f"raxl: error: no Ray cluster at {address} (")

@@ -13,7 +13,7 @@ from raxl.host import Answer, Question, allowed
 from raxl.host.record import Recording
 from raxl.model.node import Node
 from raxl.model.problem import DISAGREEMENT, NOT_ASKED
-from raxl.sources import pci, tpu_slice
+from raxl.sources import pci, tpu_chips, tpu_slice
 
 
 def of_text(text: str, folder: Path) -> Node:
@@ -154,3 +154,20 @@ def test_every_pair_of_a_host_is_told_once() -> None:
 def test_the_names_of_the_other_hosts_are_not_kept() -> None:
     told = {"TPU_WORKER_HOSTNAMES": "host-a,host-b", "TPU_WORKER_ID": "1"}
     assert allowed.environment(told) == {"TPU_WORKER_ID": "1"}
+
+
+def test_an_environment_without_the_hosts_bounds_leaves_its_chips_unknown(tmp_path: Path) -> None:
+    (tmp_path / "tpu.env").write_text("TPU_ACCELERATOR_TYPE=v5p-16\nTPU_TOPOLOGY=2x2x2\nTPU_WORKER_ID=0\n")
+    (node,) = assemble.inventory(inputs.opened([str(tmp_path / "tpu.env")])).nodes
+    told = {one.subject: (one.reason, one.message) for one in node.problems}
+    words = "the environment names a TPU slice, and not how many chips this host has (TPU_CHIPS_PER_HOST_BOUNDS)"
+    assert told["accelerators"] == ("not-asked", words)
+
+
+def test_a_type_that_is_none_is_named() -> None:
+    own = tpu_slice.parse({"TPU_ACCELERATOR_TYPE": "banana"})
+    silence = tpu_chips.silences(own)["ray.type"]
+    assert (silence.reason, silence.message) == (
+        "failed",
+        "TPU_ACCELERATOR_TYPE is 'banana', and Ray takes `v6e-8` and the like",
+    )

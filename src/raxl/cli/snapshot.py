@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Optional
 
 import typer
 
-from raxl.cli import source
+from raxl.cli import outcome, source
 from raxl.model.printable import clean
 
 if TYPE_CHECKING:
@@ -61,11 +62,11 @@ def command(
         from raxl.cli.streams import Streams
 
         chosen = source.Source(tuple(from_ or ()), as_node, record, timeout, tuple(plugins or ()), cluster, address)
-        run(Options(chosen, output, redact or redact_key is not None, redact_key), Streams())
+        raise typer.Exit(run(Options(chosen, output, redact or redact_key is not None, redact_key), Streams()))
 
 
-def run(options: Options, streams: Streams) -> None:
-    """Records, and says on standard error what was written."""
+def run(options: Options, streams: Streams) -> int:
+    """Records, says on standard error what was written and which nodes could not be read, and returns the exit code."""
     from raxl.collect import keeping
     from raxl.host.redact import Redactor
 
@@ -79,11 +80,20 @@ def run(options: Options, streams: Streams) -> None:
     content = keeping.packed(recordings, options.redact)
     if options.output == STANDARD_OUTPUT:
         streams.write_bytes(content)
-        return
+        return _complete(recordings, streams)
     path = options.output or Path(DEFAULT_OUTPUT.format(name=_file_name([r.name for r in recordings])))
     keeping.save(content, path)
     answers = sum(len(recording.answers) for recording in recordings)
     streams.note(f"{path}: {answers} answers of {len(recordings)} {'node' if len(recordings) == 1 else 'nodes'}")
+    return _complete(recordings, streams)
+
+
+def _complete(recordings: Sequence[Recording], streams: Streams) -> int:
+    """INCOMPLETE where a node could not be read, which is named."""
+    lost = [(one.name, message) for one in recordings for subject, _, message in one.notes if subject == "node"]
+    for name, message in lost:
+        streams.note(f"{name} could not be read: {message}")
+    return outcome.INCOMPLETE if lost else outcome.OK
 
 
 def _key(path: Path | None) -> bytes | None:

@@ -162,8 +162,10 @@ def recordings(source: Source, *needed: str) -> list[Recording]:
 def _of_cluster(source: Source, needed: tuple[str, ...]) -> list[Recording]:
     from raxl.errors import UsageError
 
-    if source.paths or source.as_node is not None:
+    if source.paths:
         raise UsageError("--cluster and --from are two sources: give one")
+    if source.as_node is not None:
+        raise UsageError("--as-node is for --from: a cluster's nodes are known apart")
     from raxl.collect import cluster
 
     plugins = [plugin.installed for plugin in foreign(source.plugins)]
@@ -193,11 +195,17 @@ def read_through(recording: Recording, plugins: tuple[str, ...] = ()) -> None:
 
 def inventory(source: Source, renderer: str) -> Inventory:
     """What the flags name, read and assembled; recorded where `--record` says so."""
-    if source.paths and source.as_node is None and source.record is None and not foreign(source.plugins):
+    if _is_plain(source):
         from raxl.collect import many
 
         return many.inventory(source.paths)
     return assembled(source, renderer)[1]
+
+
+def _is_plain(source: Source) -> bool:
+    """Whether nothing but `--from` is given."""
+    others = source.as_node is not None or source.record is not None or source.cluster or source.address is not None
+    return bool(source.paths) and not others and not foreign(source.plugins)
 
 
 def assembled(source: Source, renderer: str) -> tuple[list[Recording], Inventory]:

@@ -44,19 +44,15 @@ _LATER_SECONDS = 3.0
 
 
 _LEAVE_SECONDS = 3.0
-_leaving: list[subprocess.Popen[bytes]] = []
-"""Children that take back what they started on a cluster, while what they told is shown."""
+_begun: list[Asking] = []
+"""Those whose child may still run: it takes back what it started on a cluster, while what it told is shown."""
 
 
 def leave() -> None:
-    """Waits for them a little, then ends them."""
+    """Waits for their children a little, then ends them."""
     until = time.monotonic() + _LEAVE_SECONDS
-    while _leaving:
-        child = _leaving.pop()
-        while child.poll() is None and time.monotonic() < until:
-            time.sleep(0.005)
-        if child.poll() is None:
-            child.kill()
+    while _begun:
+        _begun.pop().end(until)
 
 
 def address_of(given: str | None) -> str:
@@ -100,6 +96,7 @@ class Asking:
             start_new_session=True,
         )
         os.close(descriptor)
+        _begun.append(self)
 
     def give(self, collector: str) -> None:
         """Hands the child the packed asker, which it needs once it has joined: it is made while the child imports
@@ -119,7 +116,15 @@ class Asking:
         self._errors.close()
         if not self._has_ended:
             self._child.terminate()
-        _leaving.append(self._child)
+
+    def end(self, until: float) -> None:
+        """Waits for the child until then (`time.monotonic`), and kills it if it is still there."""
+        if not self._has_ended:
+            self._child.terminate()
+        while self._child.poll() is None and time.monotonic() < until:
+            time.sleep(0.005)
+        if self._child.poll() is None:
+            self._child.kill()
 
     def recordings(self, told_progress: Callable[[int, int], None] = lambda done, total: None) -> list[Recording]:
         """One a node, by name; of a node that did not answer, one that says so. Raises where the cluster cannot be

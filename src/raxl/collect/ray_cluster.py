@@ -21,6 +21,7 @@ from typing import Any
 Tell = Callable[..., None]
 CONNECT_SECONDS = 2.0
 MOST_IN_FLIGHT = 64
+CLUSTER_INFO = "/ray.rpc.RayletDriver/ClusterInfo"
 CHECK_ALIVE = "/ray.rpc.NodeInfoGcsService/CheckAlive"
 EXPECTED = ("EXPECTED_TERMINATION", "AUTOSCALER_DRAIN_IDLE", "AUTOSCALER_DRAIN_PREEMPTED", 1, 3, 4)
 """Deaths that somebody wanted: `ray.rpc.NodeDeathInfo.Reason`."""
@@ -63,7 +64,7 @@ def join(address: str, tell: Tell) -> None:
     except RuntimeError as error:
         raise _refusal(str(error), address) from error
     except Exception as error:
-        raise Refused("failed", "Ray did not let raxl join " + address, _first(error), _other_ways(host)) from error
+        raise Refused("failed", "Ray did not let raxl join " + address, _first(error), _other_ways(address)) from error
     tell("joined", ray=ray.__version__, python=python_version())
 
 
@@ -167,12 +168,18 @@ def _answers_grpc(host: str, port: int, address: str) -> None:
         import grpc
     except ImportError as error:
         raise Refused("missing", "ray:// needs grpcio", "it is not installed", "pip install 'ray[client]'") from error
+    token = [(name.lower(), value) for name, value in authorization().items()]
     channel = grpc.insecure_channel(_spelled(host, port))
     try:
         grpc.channel_ready_future(channel).result(CONNECT_SECONDS)
+        # Whatever it says but this: the call lacks what a client sends.
+        channel.unary_unary(CLUSTER_INFO)(b"", timeout=CONNECT_SECONDS, metadata=token)
     except grpc.FutureTimeoutError as error:
         why = f"no answer within {CONNECT_SECONDS:g} s: it is stopped, or no Ray Client's server"
         raise Refused("unreachable", "no Ray cluster at " + address, why, "") from error
+    except grpc.RpcError as error:
+        if error.code() in (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED):
+            raise locked("its token is another" if token else "it wants a token") from error
     finally:
         channel.close()
 
@@ -187,8 +194,7 @@ def _is_node_here(address: str) -> None:
         raise Refused("failed", f"Ray's GCS at {address} gives no list of nodes", _first(error), "") from error
     alive = [node.node_manager_address for node in nodes if node.state == 0]
     if alive and not any(map(is_own, alive)):
-        host = host_and_port(address)[0]
-        raise Refused("elsewhere", "this host is no node of the cluster at " + address, "", _other_ways(host))
+        raise Refused("elsewhere", "this host is no node of the cluster at " + address, "", _other_ways(address))
 
 
 def is_own(address: str) -> bool:
@@ -202,7 +208,11 @@ def is_own(address: str) -> bool:
     return True
 
 
-def _other_ways(host: str) -> str:
+def _other_ways(address: str) -> str:
+    """The ways in that were not taken."""
+    host = host_and_port(address.replace("ray://", ""))[0]
+    if address.startswith("ray://"):
+        return f"another way in: --address http://{host}:8265"
     return f"from elsewhere: --address ray://{host}:10001 or --address http://{host}:8265"
 
 
@@ -214,12 +224,13 @@ def _refusal(message: str, address: str) -> Refused:
         (theirs, their_python), (ours, our_python) = versions[:2]
         why = f"it runs Ray {theirs}, Python {their_python}; here are Ray {ours}, Python {our_python}"
         return Refused("versions", "the versions differ from the cluster's", why, f"--address http://{host}:8265")
-    return Refused("failed", "Ray did not let raxl join " + address, _first(message), _other_ways(host))
+    return Refused("failed", "Ray did not let raxl join " + address, _first(message), _other_ways(address))
 
 
 def _first(error: Any) -> str:
-    words = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
-    return words[:300]
+    """What an error says, in one line; of a server's traceback, its last one."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    return (lines[-1] if any("Traceback" in line for line in lines) else lines[0])[:300]
 
 
 def ask_all(collector: bytes, timeout: float, tell: Tell, begun: float = 0.0) -> None:
@@ -332,6 +343,9 @@ def _tell_answer(ray: Any, reference: Any, node_id: str, tell: Tell) -> None:
         answer = ray.get(reference, timeout=5)
     except Exception as error:
         kind = type(error).__name__
+        if kind == "TaskUnschedulableError":
+            tell("lost", id=node_id, reason="failed", message="Ray takes no task there: the node is leaving, or gone")
+            return
         tell(
             "lost",
             id=node_id,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _MARK = "raxl:"
 _ENDED = ("SUCCEEDED", "FAILED", "STOPPED")
 _POLL_SECONDS = 0.15
-_START_SECONDS = 30.0
+_START_SECONDS, _STOP_SECONDS = 30.0, 2.5
 _STARTED_BY = "raxl"
 _LARGEST_LOG = 1 << 30
 _JOB = """
@@ -179,8 +179,16 @@ def _leave(client: httpx.Client, job: str) -> None:
         for one in jobs:
             name, status = one.get("submission_id"), one.get("status")
             if name == job and status not in _ENDED:
-                client.post(f"/api/jobs/{job}/stop")
+                _stop(client, job)
             elif name != job and status in _ENDED and (one.get("metadata") or {}).get("started_by") == _STARTED_BY:
                 client.delete(f"/api/jobs/{name}")
     except (httpx.HTTPError, ValueError):
         return
+
+
+def _stop(client: httpx.Client, job: str) -> None:
+    """Has Ray end the job, and waits a little for it."""
+    client.post(f"/api/jobs/{job}/stop")
+    until = time.monotonic() + _STOP_SECONDS
+    while time.monotonic() < until and client.get(f"/api/jobs/{job}").json().get("status") not in _ENDED:
+        time.sleep(_POLL_SECONDS)

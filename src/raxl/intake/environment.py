@@ -49,7 +49,7 @@ def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:
     claims = tpu_chips.from_environment(slice_, told)
     links, problems = tpu_chips.links(slice_, claims)
     report = Report(claims=tuple(claims), links=tuple(links), placement=tpu_slice.placement(slice_))
-    return Foreign(FORM, report=report), (*problems, *slice_.problems)
+    return Foreign(FORM, report=report), (*problems, *tpu_chips.uncounted(slice_), *slice_.problems)
 
 
 def _assignments(text: str) -> list[tuple[str, str]]:

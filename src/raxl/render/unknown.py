@@ -121,7 +121,8 @@ class Unknowns:
     def gaps(self, shown: Callable[[str, str], bool] = lambda family, field: True) -> list[Gap]:
         """One for each cause, the most telling first; `shown` chooses by family and field.
 
-        What nobody asked of the node as a whole is not among them.
+        What nobody asked of the node as a whole is not among them. Links that could not be read always are: without
+        them an answer is incomplete.
         """
         groups: dict[tuple[str, str], list[_Placed]] = {}
         for placed in self._placed:
@@ -129,7 +130,8 @@ class Unknowns:
             # What does not apply is no gap; but an accelerator without a state has something to tell.
             applies = problem.reason != NOT_APPLICABLE or (placed.family, placed.field) == (ACCELERATORS, "state")
             told = applies and not placed.is_unasked_of_node
-            if told and shown(placed.family, placed.field):
+            is_vital = placed.family == LINKS and not placed.field and problem.reason in UNREAD
+            if told and (is_vital or shown(placed.family, placed.field)):
                 groups.setdefault((problem.reason, self._cause(placed)), []).append(placed)
         return list(map(self._gap, groups.values()))
 

@@ -166,11 +166,15 @@ def _output(devices: Sequence[Fields], common: Mapping[str, str], problems: Sequ
 
 def claims(output: Output, evidence: str = NAME) -> List[Claim]:
     """One claim a device. Of its health the tool says nothing: that the driver knows it makes no device well."""
-    model = neuron_names.model_of_instance(output.common.get("instance_type"))
-    return [_claim(fields, output, model, evidence) for fields in output.devices]
+    instance = output.common.get("instance_type")
+    model = neuron_names.model_of_instance(instance)
+    words = "this output names no instance type, which tells the chip"
+    if instance:
+        words = f"which chip an instance of the type {str(instance)[:40]} has is not known to raxl"
+    return [_claim(fields, output, model, Silence(NOT_ASKED, words, evidence), evidence) for fields in output.devices]
 
 
-def _claim(fields: Fields, output: Output, model: Optional[str], evidence: str) -> Claim:
+def _claim(fields: Fields, output: Output, model: Optional[str], modelless: Silence, evidence: str) -> Claim:
     numa = str(fields.get("numa_node", "")).strip()
     lnc = fields.get("logical_neuroncore_config", output.common.get("logical_neuroncore_config"))
     told = {
@@ -180,7 +184,7 @@ def _claim(fields: Fields, output: Output, model: Optional[str], evidence: str) 
     }
     silent = {"numa_node": Silence(NOT_PRESENT, "the firmware names no NUMA node", evidence)} if numa == "-1" else {}
     if model is None:
-        silent["model"] = Silence(NOT_ASKED, "this output names no instance type, which tells the chip", evidence)
+        silent["model"] = modelless
     return Claim(
         vendor=FAMILY.vendor,
         kind=FAMILY.kind,

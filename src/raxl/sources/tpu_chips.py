@@ -22,12 +22,12 @@ _GIB = {"TPU v2": 16, "TPU v3": 32, "TPU v4": 32, "TPU v5e": 16, "TPU v5p": 95, 
 def silences(own: tpu_slice.Slice) -> Dict[str, Silence]:
     """Why a chip has no memory, serial number and Ray type."""
     told = {"memory_bytes": LIBTPU, "uuid": _NUMBERLESS, "serial": _NUMBERLESS}
-    if own.accelerator_type is None:
+    if own.refused_type is not None:
+        words = f"TPU_ACCELERATOR_TYPE is {own.refused_type[:40]!r}, and Ray takes `v6e-8` and the like"
+        told["ray.type"] = Silence(FAILED, words, tpu_slice.EVIDENCE)
+    elif own.accelerator_type is None:
         words = "no TPU_ACCELERATOR_TYPE in the environment; Ray then asks Google's metadata server, and raxl does not"
         told["ray.type"] = Silence(NOT_ASKED, words, tpu_slice.EVIDENCE)
-    elif tpu_slice.ray_type(own.accelerator_type) is None:
-        words = f"TPU_ACCELERATOR_TYPE is {own.accelerator_type[:40]!r}, and Ray takes `v6e-8` and the like"
-        told["ray.type"] = Silence(FAILED, words, tpu_slice.EVIDENCE)
     if own.host_count == 1:
         told["fabric"] = Silence(NOT_APPLICABLE, "its slice has no other host", tpu_slice.EVIDENCE)
     return told
@@ -76,6 +76,14 @@ def from_environment(own: tpu_slice.Slice, variables: Mapping[str, str]) -> List
         )
         for index in range(min(tpu_slice.count(own.chips_of_host) or 0, tpu_slice.MOST_CHIPS_OF_HOST))
     ]
+
+
+def uncounted(own: tpu_slice.Slice) -> List[Problem]:
+    """Where an environment alone tells of a slice, and not how many of its chips are here."""
+    if tpu_slice.count(own.chips_of_host) is not None or (own.accelerator_type is None and own.topology is None):
+        return []
+    words = "the environment names a TPU slice, and not how many chips this host has (TPU_CHIPS_PER_HOST_BOUNDS)"
+    return [Problem("accelerators", NOT_ASKED, words, (tpu_slice.EVIDENCE,))]
 
 
 def links(own: tpu_slice.Slice, chips: Sequence[Claim]) -> Tuple[List[LinkClaim], List[Problem]]:

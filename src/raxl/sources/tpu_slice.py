@@ -52,6 +52,8 @@ class Slice(NamedTuple):
 
     accelerator_type: Optional[str] = None
     """`v4-256`, as it is written."""
+    refused_type: Optional[str] = None
+    """What stands in its place and is none that Google writes."""
     topology: Optional[Shape] = None
     """Chips in each dimension."""
     chips_of_host: Optional[Shape] = None
@@ -98,6 +100,7 @@ def parse(variables: Mapping[str, str]) -> Slice:
         problems.append(_contradiction(words))
     return Slice(
         accelerator_type=kind,
+        refused_type=None if kind else said["type"],
         topology=topology or (derived if count(derived) == by_type or not by_type else None),
         chips_of_host=chips,
         hosts=hosts,
