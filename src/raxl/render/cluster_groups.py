@@ -86,9 +86,9 @@ def _row(group: Group, every: Sequence[Node], margin: str, places: int) -> Row:
     what: Span = (holds(first), "" if group.shape.devices else "dim")
     if not group.differences:
         names = node_ranges([node.name for node in every]) if len(every) > 1 else ""
-        ill = _ill(first)
+        ill, style = _ill(first)
         told = " · ".join(part for part in (ill, names) if part)
-        return [(margin + name, ""), what, (told, "fail" if ill else "dim"), _NOTHING]
+        return [(margin + name, ""), what, (told, style), _NOTHING]
     calls = Names(first)
     words = [calls.in_words(word) for word in group.differences]
     which = f"{node_ranges([node.name for node in every])}: " if len(every) > 1 else ""
@@ -97,10 +97,16 @@ def _row(group: Group, every: Sequence[Node], margin: str, places: int) -> Row:
     return [(margin + name, ""), what, differ, (DIFFERS, "warn")]
 
 
-def _ill(node: Node) -> str:
-    """What is wrong with a node that has no peers to differ from."""
-    ill = [f"{Names(node).of(one.id)} {one.state}" for one in node.accelerators if one.state in ("lost", "degraded")]
-    return "; ".join(ill[:3]) + (" …" if len(ill) > 3 else "")
+def _ill(node: Node) -> Span:
+    """What is wrong with a node that has no peers to differ from; `GPU 6 lost; GPU 7 of unknown state`."""
+    calls = Names(node)
+    ill = [f"{calls.of(one.id)} {one.state}" for one in node.accelerators if one.state in ("lost", "degraded")]
+    unknown = [one.id for one in node.accelerators if one.state == "unknown"]
+    told = "; ".join(ill[:3]) + (" …" if len(ill) > 3 else "")
+    if unknown:
+        which = calls.of(unknown[0]) if len(unknown) == 1 else str(len(unknown))
+        told = "; ".join(part for part in (told, f"{which} of unknown state") if part)
+    return told, "fail" if ill else "warn" if unknown else "dim"
 
 
 def holds(node: Node) -> str:

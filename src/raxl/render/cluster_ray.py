@@ -52,17 +52,26 @@ def ray_lines(view: Overview) -> list[str]:
     lines = []
     for resource in dict.fromkeys(one.resource for one in view.ray.resources):
         mine = [one for one in view.ray.resources if one.resource == resource]
-        wrong = [one for one in mine if one.registered != one.working]
+        notable = [one for one in mine if not one.is_right or one.unknown]
         number = sum(one.registered for one in mine)
-        words = f"{number:g} {resource} registered, {sum(one.working for one in mine)} work"
-        lines.append(words if not wrong else f"{words}: {_differing(wrong)}")
+        words = f"{number:g} {resource} registered, {_working(mine)}"
+        lines.append(words if not notable else f"{words}: {_differing(notable)}")
     return [*lines, *_domains(view.ray)]
 
 
-def _differing(wrong: Sequence[Registered]) -> str:
+def _working(counted: Sequence[Registered]) -> str:
+    """`8 work, 8 not known`."""
+    return f"{sum(one.working for one in counted)} work{_unknown(sum(one.unknown for one in counted))}"
+
+
+def _unknown(count: int) -> str:
+    return f", {count} not known" if count else ""
+
+
+def _differing(found: Sequence[Registered]) -> str:
     told: dict[str, list[str]] = {}
-    for one in wrong:
-        told.setdefault(f"registered {one.registered:g}, has {one.working}", []).append(one.node)
+    for one in sorted(found, key=lambda one: one.is_right):
+        told.setdefault(f"registered {one.registered:g}, has {one.working}{_unknown(one.unknown)}", []).append(one.node)
     words = [f"{nodes_called(names)} {text}{' each' if len(names) > 1 else ''}" for text, names in told.items()]
     return "; ".join(words[:_MOST]) + (f"; {len(words) - _MOST} more" if len(words) > _MOST else "")
 

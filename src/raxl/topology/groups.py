@@ -105,7 +105,7 @@ def place(node: Node) -> Place:
 def differences(node: Node, peer: Node) -> list[str]:
     """How a node differs from one of its peers, in words that name its devices by id; nothing where it is the order."""
     ill = [f"{device.id} {device.state}" for device in node.accelerators if device.state in ("lost", "degraded")]
-    told = [*ill, *_fewer(len(node.accelerators), len(peer.accelerators), "accelerator")]
+    told = [*ill, *_unknown(node, peer), *_fewer(len(node.accelerators), len(peer.accelerators), "accelerator")]
     told += _lanes(node, peer)
     told += _of_nics(node.nics, peer.nics)
     told += _of_software(node.software, peer.software)
@@ -149,6 +149,14 @@ def _device(device: Accelerator) -> Hashable:
 
 def _nic(nic: Nic) -> tuple[Hashable, ...]:
     return (nic.kind, nic.role, nic.speed_bits_per_second, nic.state)
+
+
+def _unknown(node: Node, peer: Node) -> list[str]:
+    """Accelerators whose state nobody knows, where that of the peer's is known."""
+    own, others = ([one.id for one in held.accelerators if one.state == "unknown"] for held in (node, peer))
+    if len(own) <= len(others):
+        return []
+    return [f"{own[0]} of unknown state" if len(own) == 1 else f"{len(own)} accelerators of unknown state"]
 
 
 def _fewer(count: int, expected: int, noun: str) -> list[str]:

@@ -24,13 +24,20 @@ class Registered(NamedTuple):
     resource: str
     registered: float
     working: int
+    """Devices that are known to work."""
+    unknown: int = 0
+    """Devices of which nobody knows whether they work."""
+
+    @property
+    def is_right(self) -> bool:
+        """Whether as many are registered as may work."""
+        return self.working <= self.registered <= self.working + self.unknown
 
 
 class RayHeld(NamedTuple):
-    """What differs between Ray's view and the hardware."""
+    """What differs between Ray's view and the hardware, of nodes that were read: of the others nobody knows it."""
 
     resources: tuple[Registered, ...]
-    """Of nodes that were read: of the others nobody knows what works."""
     lacking: tuple[Node, ...]
     """Nodes of a fabric domain that Ray is not told."""
     wrong: tuple[Node, ...]
@@ -47,10 +54,10 @@ class Pair(NamedTuple):
 
 
 def held(inventory: Inventory) -> RayHeld:
-    """Ray's view of every node that it knows as alive, beside the node."""
-    found = pairs(inventory)
+    """Ray's view of every node that it knows as alive and that was read, beside the node."""
+    found = [pair for pair in pairs(inventory) if unread(pair.node, "node") is None]
     return RayHeld(
-        resources=tuple(one for pair in found if unread(pair.node, "node") is None for one in registered(pair)),
+        resources=tuple(one for pair in found for one in registered(pair)),
         lacking=tuple(without_domain(found)),
         wrong=tuple(wrong_domain(found)),
         is_told_none=not any(GPU_DOMAIN in ray.labels for _, ray in found),
@@ -66,17 +73,14 @@ def pairs(inventory: Inventory) -> list[Pair]:
 
 def registered(pair: Pair) -> list[Registered]:
     """Each accelerator resource that Ray registered there or should have."""
-    working: dict[str, int] = {}
-    for device in pair.node.accelerators:
-        resource = device.ray.resource
-        if resource in _COUNTED:
-            working[resource] = working.get(resource, 0) + (device.state != "lost")
-    told = {name: number for name, number in pair.ray.resources.items() if name in _COUNTED}
-    return [
-        Registered(pair.node.name, name, told.get(name, 0), working.get(name, 0))
-        for name in _COUNTED
-        if name in working or name in told
-    ]
+    found = []
+    for name in _COUNTED:
+        own = [device for device in pair.node.accelerators if device.ray.resource == name]
+        if own or name in pair.ray.resources:
+            unknown = sum(device.state == "unknown" for device in own)
+            working = sum(device.state not in ("lost", "unknown") for device in own)
+            found.append(Registered(pair.node.name, name, pair.ray.resources.get(name, 0), working, unknown))
+    return found
 
 
 def gpu_domain(name: DomainName) -> str:
