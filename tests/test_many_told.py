@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import clusters
+import recordings
 from clusters import H100, Member
 from raxl.cli import outcome
 from raxl.cli.app import app
+from raxl.collect import assemble
+from raxl.render import text_cluster, text_nodes
+from raxl.render.text import to_text
+from raxl.topology import overview
 
 SOUND = "nvidia-hgx-h100"
 LOST = "nvidia-hgx-h100-gpu-lost"
 HANGS = "nvidia-driver-hangs"
 """Eight H100 that are there, of which the driver tells nothing."""
+UNSOUND = ("amd-driverless", "nvidia-driver-hangs", "nvidia-hgx-h100-gpu-missing", "gaudi-in-reset", "groq-card")
 GONE = ("timed-out", "no answer in 20 s")
 Shown = Callable[..., str]
 
@@ -61,3 +69,35 @@ def test_of_a_node_that_was_not_read_no_domain_is_wrong_or_lacking(shown: Shown)
     assert "8 GPU registered, 8 work\n" in told
     assert "tray-3: no answer in 20 s" in told
     assert "ray.io/gpu-domain" not in told
+
+
+KINDS = [name for name in recordings.NAMES if "lost" not in name]
+
+
+def of_all_kinds(lost: str) -> list[Member]:
+    return [*(Member(name, f"a-{place:02}", {}) for place, name in enumerate(KINDS)), Member(LOST, lost, H100)]
+
+
+@pytest.mark.parametrize("command", [("topo",), ("discover",)])
+def test_a_lost_gpu_is_never_folded_away_before_a_sound_node(shown: Shown, command: tuple[str, ...]) -> None:
+    told = shown(of_all_kinds("z-last"), *command)
+    assert re.search("… [0-9]+ more nodes \\(--expand shows each\\)", told)
+    assert re.search(r"\n +1 +z-last +8 .* 1 lost, 7 ok|\n +z-last +7 × H100 +GPU 6 lost", told)
+    exceptions = [f"a-{place:02}" for place, name in enumerate(KINDS) if name in UNSOUND]
+    assert all(re.search(rf"\n(  )?( +1  )?{name} ", told) for name in exceptions), told
+    assert told.index("z-last") < told.index("a-")
+
+
+def test_the_picture_is_the_same_in_whatever_order_nodes_are_read() -> None:
+    members = [replace(one, name=f"{one.name}-{number}") for one in of_all_kinds("lost")[-9:] for number in (9, 10)]
+    found = assemble.inventory(clusters.recorded(members))
+    there, back = (overview.of(replace(found, nodes=nodes)) for nodes in (found.nodes, found.nodes[::-1]))
+    for view in (text_cluster.cluster, text_nodes.discover):
+        assert to_text(view(there, 120)) == to_text(view(back, 120))
+    assert [node.name for node in back.read[:2]] == ["a-47-9", "a-47-10"]
+
+
+def test_nodes_that_were_not_read_are_named_by_their_cause(shown: Shown) -> None:
+    gone = [Member(SOUND, f"gpu-{number:02}", H100, lost=GONE) for number in range(2, 12)]
+    told = shown([Member(SOUND, "gpu-01", H100), *gone], "discover")
+    assert "11 nodes, 1 answered · 10 did not (gpu-02–11: no answer in 20 s)\n" in told

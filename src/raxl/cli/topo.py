@@ -99,8 +99,8 @@ def run(options: Options, streams: Streams) -> int:
         from raxl.render import text_fabric
         from raxl.topology import rails
 
-        view, found = overview.of(inventory), rails.rails(inventory.nodes)
-        lines = text_fabric.fabric(view, found, streams.width, unicode=streams.unicode)
+        view = overview.of(inventory)
+        lines = text_fabric.fabric(view, rails.rails(view.read), streams.width, unicode=streams.unicode)
     elif not options.expand and overview.is_many(inventory):
         from raxl.render import text_cluster
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from raxl.model.link import FABRIC_NAMES
 from raxl.model.node import Node
@@ -27,6 +27,22 @@ _MOST_ROWS = 40
 _FOLDED = 3
 """So many places of the same content are told as one."""
 _NOTHING: Span = ("", "")
+_Lacking = Mapping["DomainName", tuple[int, ...]]
+
+
+class _Shown(NamedTuple):
+    """A row, and of how many nodes it tells."""
+
+    row: Row
+    nodes: int
+    is_exception: bool
+
+
+class _Section(NamedTuple):
+    """What stands in one place, or in several of the same content: title lines, and a row for each group."""
+
+    head: list[Row]
+    groups: list[_Shown]
 
 
 def group_lines(page: Page, groups: Sequence[Group], domains: Sequence[Domain] = ()) -> list[Line]:
@@ -35,48 +51,74 @@ def group_lines(page: Page, groups: Sequence[Group], domains: Sequence[Domain] =
     for group in groups:
         places.setdefault(group.place, []).append(group)
     lacking = {domain.name: domain.missing for domain in domains if domain.missing}
+    sections = [_section(alike, places, lacking) for alike in _alike(places, lacking)]
+    kept = _kept(sections)
     rows: list[Row] = []
-    left = 0
-    for alike in _alike(places):
-        own = _section(alike, [places[one] for one in alike], len(places) == 1)
-        missing = lacking.get(alike[0].domain, ()) if alike[0].domain and len(alike) == 1 else ()
-        if missing:
-            own.insert(
-                1, [(f"  {'workers' if len(missing) > 1 else 'worker'} {number_ranges(missing)} missing", "fail")]
-            )
-        if len(rows) + len(own) <= _MOST_ROWS or not rows:
-            rows += own[:_MOST_ROWS]
-            left += sum(len(group.nodes) for group in places[alike[0]][_MOST_ROWS - 1 :])
-        else:
-            left += sum(len(group.nodes) for one in alike for group in places[one])
+    left: list[_Shown] = []
+    for section in sections:
+        shown = [one.row for one in section.groups if id(one) in kept]
+        rows += [*section.head, *shown] if shown else []
+        left += [one for one in section.groups if id(one) not in kept]
     if left:
-        rows.append([(f"… {counted(left, 'more node')} (--expand shows each)", "dim")])
+        odd = sum(one.nodes for one in left if one.is_exception)
+        which = f", {counted(odd, 'exception')} among them" if odd else ""
+        rows.append([(f"… {counted(sum(one.nodes for one in left), 'more node')}{which} (--expand shows each)", "dim")])
     return lay_out(page, COLUMNS, rows, titled=False)
 
 
-def _alike(places: dict[Place, list[Group]]) -> list[list[Place]]:
+def _kept(sections: Sequence[_Section]) -> set[int]:
+    """The groups that there is room for, by `id`: a sound one only where every exception has found its place."""
+    room = _MOST_ROWS
+    kept: set[int] = set()
+    opened: set[int] = set()
+    every = [(one, place) for place, section in enumerate(sections) for one in section.groups]
+    for one, place in sorted(every, key=lambda pair: not pair[0].is_exception):
+        room -= 1 + (0 if place in opened else len(sections[place].head))
+        if room < 0:
+            break
+        opened.add(place)
+        kept.add(id(one))
+    return kept
+
+
+def _alike(places: dict[Place, list[Group]], lacking: _Lacking) -> list[list[Place]]:
     """The places, those of the same content together where they are many; places with exceptions first."""
     found: dict[Hashable, list[Place]] = {}
     for place, held in places.items():
-        content = tuple((len(group.nodes), group.shape) for group in held)
+        content = (_missing(place, lacking), *((len(group.nodes), group.shape) for group in held))
         where = (place.domain.kind if place.domain else None, place.block is None, place.rack is None)
         found.setdefault((where, content), []).append(place)
     sections: list[list[Place]] = []
     for alike in found.values():
         sections += [alike] if len(alike) >= _FOLDED else [[one] for one in alike]
-    return sorted(sections, key=lambda alike: not any(group.differences for group in places[alike[0]]))
+    return sorted(sections, key=lambda alike: _severity(places[alike[0]], _missing(alike[0], lacking)))
 
 
-def _section(alike: Sequence[Place], held: Sequence[list[Group]], is_only: bool) -> list[Row]:
+def _severity(held: Sequence[Group], missing: Sequence[int]) -> int:
+    """That of the worst group, where a place lacks nobody."""
+    return 0 if missing else min(group.severity for group in held)
+
+
+def _missing(place: Place, lacking: _Lacking) -> tuple[int, ...]:
+    return lacking.get(place.domain, ()) if place.domain else ()
+
+
+def _section(alike: Sequence[Place], places: dict[Place, list[Group]], lacking: _Lacking) -> _Section:
+    held = [places[one] for one in alike]
     title = place_title(alike[0], held[0]) if len(alike) == 1 else _places_title(alike)
-    margin = "  " if title else ""
-    if not title and not is_only and any(group.shape.devices for group in held[0]):
-        title, margin = "place not known", "  "
-    rows: list[Row] = [[(title, "bold" if any(alike[0]) else "dim")]] if title else []
+    if not title and len(places) > 1 and any(group.shape.devices for group in held[0]):
+        title = "place not known"
+    head: list[Row] = [[(title, "bold" if any(alike[0]) else "dim")]] if title else []
+    missing = _missing(alike[0], lacking)
+    if missing:
+        who = f"{'workers' if len(missing) > 1 else 'worker'} {number_ranges(missing)}"
+        head.append([(f"  {who} missing{' in each' if len(alike) > 1 else ''}", "fail")])
+    shown: list[_Shown] = []
     for place, group in enumerate(held[0]):
         every = [node for one in held for node in one[place].nodes]
-        rows.append(_row(group, every, margin, len(alike)))
-    return rows
+        row = _row(group, every, "  " if title else "", len(alike))
+        shown.append(_Shown(row, len(every), group.is_exception or bool(missing)))
+    return _Section(head, shown)
 
 
 def _row(group: Group, every: Sequence[Node], margin: str, places: int) -> Row:

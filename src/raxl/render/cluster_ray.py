@@ -31,11 +31,20 @@ def head(page: Page, view: Overview) -> list[Line]:
     if not view.silent:
         lines = page.fold(f"{words}, all {verb}" if view.is_cluster else words, 3)
     else:
-        told = "; ".join(f"{short(name)}: {_briefly(why)}" for name, why in view.silent[:_MOST_SILENT])
-        more = f"; {len(view.silent) - _MOST_SILENT} more" if len(view.silent) > _MOST_SILENT else ""
+        by_cause: dict[str, list[str]] = {}
+        for name, why in view.silent:
+            by_cause.setdefault(_briefly(why), []).append(name)
+        causes = [(_called(names), why, len(names)) for why, names in by_cause.items()]
+        told = "; ".join(f"{names}: {why}" for names, why, _ in causes[:_MOST_SILENT])
+        rest = sum(number for *_, number in causes[_MOST_SILENT:])
+        more = f"; {rest} more" if rest else ""
         count = len(view.silent)
         lines = page.fold(f"{words}, {view.total - count} {verb} · {count} {did} ({told}{more})", 3, "warn")
     return [*lines, *_draining(page, view)]
+
+
+def _called(names: Sequence[str]) -> str:
+    return short(names[0]) if len(names) == 1 else node_ranges(names)
 
 
 def _briefly(why: str) -> str:

@@ -87,7 +87,7 @@ def _shortened(told: list[str], rest: str) -> list[str]:
 def _unlike(groups: Sequence[Group]) -> list[str]:
     """`gpu-03: mlx5_4 at 200 of 400 Gb/s, unlike its peers`."""
     told = []
-    for group in groups:
+    for group in sorted(groups, key=lambda group: group.severity):
         if group.differences:
             calls = Names(group.nodes[0])
             words = "; ".join(calls.in_words(word) for word in group.differences[:3])
@@ -103,12 +103,11 @@ def _left(page: Page, count: int) -> list[Line]:
 def _by_shape(groups: Sequence[Group]) -> list[list[Node]]:
     """The nodes of each shape, wherever they stand: exceptions first, those without accelerators last."""
     found: dict[object, list[Node]] = {}
-    odd: set[object] = set()
+    severity: dict[object, int] = {}
     for group in groups:
         found.setdefault(group.shape, []).extend(group.nodes)
-        if group.differences:
-            odd.add(group.shape)
-    order = sorted(found, key=lambda shape: (not found[shape][0].accelerators, shape not in odd, -len(found[shape])))
+        severity[group.shape] = min(group.severity, severity.get(group.shape, group.severity))
+    order = sorted(found, key=lambda shape: (not found[shape][0].accelerators, severity[shape], -len(found[shape])))
     return [found[shape] for shape in order]
 
 

@@ -15,6 +15,7 @@ from raxl.topology.domains import DomainName
 
 _FEWER = 2
 """A group is an exception beside one of its kind that is more than so many times as large."""
+_WORST_FIRST = ("lost", "degraded", "unknown")
 
 
 class Shape(NamedTuple):
@@ -45,6 +46,18 @@ class Group(NamedTuple):
     differences: tuple[str, ...] = ()
     """Where these are few beside many of the same kind of accelerators: how they differ from them, each word beginning
     with a device's id where it is about one. Empty where they are no exception."""
+
+    @property
+    def severity(self) -> int:
+        """How much they are an exception: 0 with a lost device, then degraded, of unknown state, unlike their peers."""
+        states = {device.state for device in self.nodes[0].accelerators}
+        worst = next((place for place, state in enumerate(_WORST_FIRST) if state in states), None)
+        return worst if worst is not None else len(_WORST_FIRST) + (not self.differences)
+
+    @property
+    def is_exception(self) -> bool:
+        """Whether something is wrong with them, or sets them apart."""
+        return self.severity <= len(_WORST_FIRST)
 
 
 def shape(node: Node) -> Shape:
@@ -91,7 +104,7 @@ def groups(nodes: Sequence[Node]) -> list[Group]:
         made.append(Group(where, own, tuple(members), tuple(differ)))
     order = {where: number for number, where in enumerate(dict.fromkeys(group.place for group in made))}
     bare = {where: not any(one.shape.devices for one in made if one.place == where) for where in order}
-    return sorted(made, key=lambda one: (bare[one.place], order[one.place], not one.shape.devices, not one.differences))
+    return sorted(made, key=lambda one: (bare[one.place], order[one.place], not one.shape.devices, one.severity))
 
 
 def place(node: Node) -> Place:

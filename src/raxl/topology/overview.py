@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from raxl.model.cluster import DEAD, DRAINING, RayNode
@@ -11,6 +14,8 @@ from raxl.topology import domains, groups, ray_registered
 from raxl.topology.domains import Domain
 from raxl.topology.groups import Group
 from raxl.topology.ray_registered import RayHeld
+
+_NUMBERS = re.compile("([0-9]+)")
 
 
 class Silent(NamedTuple):
@@ -44,12 +49,14 @@ def is_many(inventory: Inventory) -> bool:
 
 
 def of(inventory: Inventory) -> Overview:
-    """The picture of an inventory, of one node too."""
+    """The picture of an inventory, of one node too: the same in whatever order its nodes were read."""
+    inventory = replace(inventory, nodes=tuple(sorted(inventory.nodes, key=lambda node: _by_number(node.name))))
     cluster = inventory.cluster
     read = tuple(node for node in inventory.nodes if groups.is_read(node))
     silent = [Silent(node.name, _why(node)) for node in inventory.nodes if not groups.is_read(node)]
     known = {node.ray_node_id for node in inventory.nodes}
     others = [one for one in cluster.nodes if one.node_id not in known] if cluster else []
+    others.sort(key=lambda one: _by_number(one.name or one.address or one.node_id))
     silent += [Silent(one.name or one.address or one.node_id, _why_ray(one)) for one in others]
     found = domains.domains(read)
     return Overview(
@@ -58,12 +65,23 @@ def of(inventory: Inventory) -> Overview:
         total=len(inventory.nodes) + len(others),
         read=read,
         silent=tuple(silent),
-        draining=tuple(one for one in cluster.nodes if one.state == DRAINING) if cluster else (),
+        draining=tuple(_draining(cluster.nodes)) if cluster else (),
         groups=tuple(groups.groups(read)),
         domains=tuple(found),
         outside=tuple(domains.outside(read)),
         ray=ray_registered.held(inventory) if cluster else None,
     )
+
+
+def _draining(nodes: Sequence[RayNode]) -> list[RayNode]:
+    found = [one for one in nodes if one.state == DRAINING]
+    return sorted(found, key=lambda one: _by_number(one.name or one.node_id))
+
+
+def _by_number(name: str) -> tuple[tuple[tuple[int, str], ...], str]:
+    """Orders `gpu-9` before `gpu-10`: a number by its length first, without the zeros before it."""
+    parts = [part.lstrip("0") if place % 2 else part for place, part in enumerate(_NUMBERS.split(name))]
+    return tuple((len(part) if place % 2 else 0, part) for place, part in enumerate(parts)), name
 
 
 def _why(node: Node) -> str:
