@@ -101,3 +101,40 @@ def test_nodes_that_were_not_read_are_named_by_their_cause(shown: Shown) -> None
     gone = [Member(SOUND, f"gpu-{number:02}", H100, lost=GONE) for number in range(2, 12)]
     told = shown([Member(SOUND, "gpu-01", H100), *gone], "discover")
     assert "11 nodes, 1 answered · 10 did not (gpu-02–11: no answer in 20 s)\n" in told
+
+
+@pytest.mark.parametrize("command", [("topo", "--expand"), ("topo", "--view", "matrix"), ("discover", "--expand")])
+def test_of_a_node_that_was_not_read_it_is_said_why_and_never_that_it_has_none(
+    shown: Shown, command: tuple[str, ...]
+) -> None:
+    alone = shown([Member(SOUND, "gpu-01", H100, lost=GONE)], *command)
+    assert "Not read: no answer in 20 s.\n" in alone
+    assert alone.count("no answer in 20 s") == 1
+    told = shown([Member(SOUND, "gpu-01", H100, lost=GONE), Member(SOUND, "gpu-02", H100)], *command)
+    assert told.count("no answer in 20 s") == 1
+    assert "ot read" in told
+    for text in (alone, told):
+        assert "No accelerators" not in text
+        assert "Looked for" not in text
+    if command[-1] == "--expand":
+        assert told.endswith("\n8 × H100, all ok. 1 of 2 nodes could not be read.\n")
+
+
+def test_beside_nodes_that_were_not_read_one_without_accelerators_is_told_of_itself(shown: Shown) -> None:
+    told = shown([Member("none-cpu-server", "head"), Member(SOUND, "gpu-01", H100, lost=GONE)], "discover", "--expand")
+    assert "?  gpu-01: not read: timed out (no answer in 20 s)\n" in told
+    assert "No accelerators on 1 node. Looked for " in told
+    assert told.endswith("could be read. 1 of 2 nodes could not be read.\n")
+
+
+def test_where_nobody_looked_it_is_not_said_that_there_is_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wires = tmp_path / "fabric.txt"
+    switch = 'Switch\t41 "S-0002"\t\t# "leaf" enhanced port 0 lid 1 lmc 0'
+    wires.write_text(f'{switch}\n[1]\t"H-0001"[1](1) \t\t# "gpu-07 mlx5_0" lid 2 4xNDR\n')
+    for command in (["topo"], ["topo", "--view", "matrix"], ["discover"]):
+        outcome.run(app, [*command, "--from", str(wires)])
+        told = capsys.readouterr().out
+        assert "Not asked: nothing that was read tells whether there are accelerators.\n" in told
+        assert "Looked for" not in told

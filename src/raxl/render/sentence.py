@@ -11,18 +11,52 @@ from raxl.model.printable import clean
 from raxl.model.problem import DISAGREEMENT, NOT_ASKED, UNREAD, Problem
 from raxl.render.naming import counted, kind_name, model_name
 from raxl.render.quantity import listed
-from raxl.render.unknown import Gap, ray_advice
+from raxl.render.unknown import ACCELERATORS, Gap, ray_advice
 
 _MOST_TYPES = 5
 _WORST_FIRST = ("lost", "degraded", "down", "unknown")
 
 
-def none_found(nodes: Sequence[Node]) -> str:
-    """The sentence where there is no accelerator, with what was searched."""
-    where = "this node" if len(nodes) == 1 else counted(len(nodes), "node")
-    read = all(node.looked_for.pci_functions is not None and _refused(node) is None for node in nodes)
+def none_found(nodes: Sequence[Node], of: int = 1) -> str:
+    """The sentence where there is no accelerator, with what was searched; `of` so many nodes where some were not read.
+
+    Of a node that did not answer it says why, and where nobody looked that nobody did.
+    """
+    if len(nodes) == 1 and (refused := unread(nodes[0])):
+        return f"Not read: {clean(refused.message).rstrip('.')}."
+    looked = [node for node in nodes if _is_searched(node)]
+    unasked = len(nodes) - len(looked)
+    if unasked and not looked:
+        return "Not asked: nothing that was read tells whether there are accelerators."
+    where = "this node" if len(nodes) == of == 1 else counted(len(looked), "node")
+    read = all(node.looked_for.pci_functions is not None and _refused(node) is None for node in looked)
     found = "No accelerators on" if read else "No accelerators found on"
-    return " ".join([f"{found} {where}.", *dict.fromkeys(_searched(node) for node in nodes)]).rstrip()
+    rest = [f"{counted(unasked, 'node')}: not asked."] if unasked else []
+    return " ".join([f"{found} {where}.", *dict.fromkeys(_searched(node) for node in looked), *rest]).rstrip()
+
+
+def unread(node: Node) -> Problem | None:
+    """Why a node did not answer at all; None for one that did, or of which another source tells."""
+    if node.accelerators:
+        return None
+    return next((one for one in node.problems if one.subject == "node" and one.reason in UNREAD), None)
+
+
+def of_all(nodes: Sequence[Node]) -> str:
+    """The sentence of several nodes, or of one: what those that answered hold, and how many did not."""
+    read = [node for node in nodes if unread(node) is None]
+    found = [accelerator for node in read for accelerator in node.accelerators]
+    if len(nodes) > 1 and not read:
+        return "No node could be read."
+    told = models_counted(found, len(read)) if found else none_found(read or nodes, len(nodes))
+    silent = len(nodes) - len(read)
+    return told + (f" {silent} of {len(nodes)} nodes could not be read." if silent and len(nodes) > 1 else "")
+
+
+def _is_searched(node: Node) -> bool:
+    """Whether anybody looked for accelerators there, or was refused."""
+    said = any(one.subject in ("node", "pci_tree", ACCELERATORS) for one in node.problems)
+    return said or bool(node.looked_for.places) or node.looked_for.pci_functions is not None
 
 
 def _searched(node: Node) -> str:

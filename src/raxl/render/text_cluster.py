@@ -57,7 +57,7 @@ def sentence(view: Overview) -> str:
     missing = f" {len(view.silent)} of {view.total} nodes could not be read." if view.silent else ""
     if not view.read:
         return "No node could be read."
-    return (fleet_counted(found, len(view.read)) if found else none_found(view.read)) + missing
+    return (fleet_counted(found, len(view.read)) if found else none_found(view.read, view.total)) + missing
 
 
 def _joined(groups: Sequence[Group]) -> list[_Fact]:

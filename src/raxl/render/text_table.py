@@ -7,7 +7,7 @@ from dataclasses import fields
 
 from raxl.model.inventory import Inventory
 from raxl.model.node import Node
-from raxl.model.problem import UNREAD
+from raxl.model.printable import clean
 from raxl.render.columns import Column, Row, lay_out
 from raxl.render.device_errors import error_facts
 from raxl.render.device_rows import (
@@ -19,9 +19,9 @@ from raxl.render.device_rows import (
     nic_rows,
 )
 from raxl.render.naming import Names
-from raxl.render.sentence import advised, models_counted, none_found
+from raxl.render.sentence import advised, of_all, unread
 from raxl.render.text import Line, Page, parted
-from raxl.render.unknown import ACCELERATORS, NICS, REMARK, Unknowns, explained, ray_advice
+from raxl.render.unknown import ACCELERATORS, NICS, REMARK, Gap, Unknowns, explained, ray_advice
 
 _NODE_FIELDS = frozenset(field.name for field in fields(Node))
 
@@ -52,8 +52,7 @@ def discover(
         rows = [nic_rows(node, unknown, expand) for node, unknown in zip(inventory.nodes, unknowns, strict=True)]
         blocks.append(_table(page, NIC_COLUMNS, inventory.nodes, rows, "no NICs"))
     blocks.append([*_reasons(page, inventory.nodes, unknowns, nics, expand), *_remarks(page, inventory.nodes)])
-    sentence = models_counted(found, len(inventory.nodes)) if found else none_found(inventory.nodes)
-    blocks.append([line for words in advised(sentence, inventory.nodes) for line in page.fold(words)])
+    blocks.append([line for words in advised(of_all(inventory.nodes), inventory.nodes) for line in page.fold(words)])
     return parted(blocks)
 
 
@@ -67,7 +66,7 @@ def _table(
     lines = [titles]
     for node, of_node in zip(nodes, rows, strict=True):
         name: Line = [(page.spell(node.name), "bold")]
-        word = "not read" if any(one.subject == "node" and one.reason in UNREAD for one in node.problems) else none
+        word = "not read" if unread(node) else none
         lines.append(page.cut(name if of_node else [*name, (f"  {word}", "dim")]))
         lines += laid[: len(of_node)]
         laid = laid[len(of_node) :]
@@ -92,9 +91,15 @@ def _reasons(page: Page, nodes: Sequence[Node], unknowns: Sequence[Unknowns], ni
     def chosen(family: str, field: str) -> bool:
         return is_shown(family, field, nics=nics, expand=expand)
 
-    gaps = []
+    gaps: list[Gap] = []
     for node, unknown in zip(nodes, unknowns, strict=True):
         where = f"{node.name}: " if len(nodes) > 1 else ""
+        if refused := unread(node):
+            # Of a single node the sentence says it.
+            gaps += [Gap(f"{clean(node.name)}: not read", (), refused.reason, clean(refused.message), False)] * bool(
+                where
+            )
+            continue
         gaps += [gap._replace(what=where + gap.what) for gap in unknown.gaps(chosen)]
     return explained(page, gaps)
 

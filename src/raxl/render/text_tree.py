@@ -12,7 +12,7 @@ from raxl.render.fabric_facts import fabric_facts
 from raxl.render.naming import Names
 from raxl.render.node_heading import heading, numa_title, resources
 from raxl.render.quantity import number_ranges
-from raxl.render.sentence import devices_known, models_counted, none_found
+from raxl.render.sentence import devices_known, none_found, of_all, unread
 from raxl.render.text import Line, Page, Style, display_width, parted
 from raxl.render.tree_fold import Fold
 from raxl.render.tree_rows import COLUMNS, leaves, rows
@@ -24,14 +24,14 @@ def tree(inventory: Inventory, width: int, expand: bool = False, *, unicode: boo
     """The tree of each node, branches of one shape once unless `expand`; the last line is a sentence."""
     page = Page(width, unicode)
     blocks = [block for node in inventory.nodes for block in _node(page, node, expand)]
-    found = [accelerator for node in inventory.nodes for accelerator in node.accelerators]
     if len(inventory.nodes) != 1:
-        count = len(inventory.nodes)
-        blocks.append(page.fold(models_counted(found, count) if found else none_found(inventory.nodes)))
+        blocks.append(page.fold(of_all(inventory.nodes)))
     return parted(blocks)
 
 
 def _node(page: Page, node: Node, expand: bool) -> list[list[Line]]:
+    if unread(node):
+        return [heading(page, node), page.fold(none_found([node]))]
     names = Names(node)
     unknowns = Unknowns(node, names)
     gaps, unasked = unknowns.gaps(), unknowns.unasked()
