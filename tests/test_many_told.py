@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import clusters
+import node_sets
 import recordings
 from clusters import H100, Member
 from raxl.cli import outcome
@@ -138,3 +139,45 @@ def test_where_nobody_looked_it_is_not_said_that_there_is_none(
         told = capsys.readouterr().out
         assert "Not asked: nothing that was read tells whether there are accelerators.\n" in told
         assert "Looked for" not in told
+
+
+def test_what_ray_has_registered_is_told_of_cores_and_of_partitions_too(shown: Shown) -> None:
+    members = [
+        Member("neuron-trn2-ultraserver", "trn-1", {"neuron_cores": 128.0}),
+        Member("neuron-trn2-ultraserver", "trn-2", {"CPU": 192.0}),
+        Member("rebellions-ca22", "rbln-1", {"RBLN": 2.0}),
+        Member("nvidia-h100-mig", "mig-1", {"GPU": 3.0}),
+    ]
+    told = shown(members, "topo")
+    assert "128 neuron_cores registered, 32 devices work: trn-2 registered 0, has 16 devices\n" in told
+    assert "2 RBLN registered, 2 work\n" in told
+    assert "3 GPU registered, 1 device works\n" in told
+
+
+def test_discover_shows_what_ray_has_registered(shown: Shown) -> None:
+    typed = {"ray.io/accelerator-type": "H100"}
+    members = [
+        Member("none-cpu-server", "head", {"GPU": 2.0}),
+        Member(SOUND, "gpu-01", H100, typed),
+        Member(SOUND, "gpu-02", H100, typed),
+        Member(SOUND, "gpu-03", {"GPU": 4.0, "accelerator_type:H100": 1.0}),
+        Member(SOUND, "gpu-04", {"CPU": 224.0}),
+        Member("neuron-trn2-ultraserver", "trn-1", {"neuron_cores": 128.0}),
+    ]
+    told = shown(members, "discover")
+    for which, ray in {
+        "gpu-01,02": "8 GPU · H100",
+        "gpu-03": "4 GPU · H100",
+        "gpu-04": "0 GPU",
+        "trn-1": "128 neuron_cores",
+        "head": "2 GPU",
+    }.items():
+        assert re.search(rf"\n +[12]  {which} .*  {ray}\n", told)
+    expanded = shown(members[3:4], "discover")
+    assert expanded.count("4 GPU · H100\n") >= 1
+
+
+def test_without_a_cluster_the_column_says_what_ray_would_register() -> None:
+    nodes = tuple(node_sets.node(SOUND, f"gpu-{number}") for number in (1, 2))
+    told = to_text(text_nodes.discover(overview.of(node_sets.inventory(*nodes)), 120))
+    assert "  GPU · H100\n" in told

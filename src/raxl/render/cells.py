@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from raxl.model.accelerator import Accelerator
+from raxl.model.cluster import RayNode
+from raxl.model.label import ACCELERATOR_TYPE
 from raxl.model.nic import Nic
 from raxl.model.printable import clean
 from raxl.render.naming import model_name
@@ -10,6 +12,8 @@ from raxl.render.quantity import binary_size, bit_rate, number_ranges, pci_link
 from raxl.render.text import Span, Style
 from raxl.render.unknown import INAPPLICABLE, UNKNOWN, Unknowns
 
+_TYPE = "accelerator_type:"
+"""How a resource begins by which Ray tells the type of a node's accelerators."""
 _STATE_STYLES: dict[str, Style] = {"ok": "", "lost": "fail", "degraded": "warn", "down": "dim"}
 _NIC_KINDS = {
     "infiniband": "IB",
@@ -104,6 +108,19 @@ def ray(accelerator: Accelerator) -> Span:
         return INAPPLICABLE, "dim"
     known = [clean(text) for text in (view.resource, view.type) if text]
     return (" · ".join(known), "") if view.resource and known else (UNKNOWN, "dim")
+
+
+def registered(view: RayNode | None, resource: str | None) -> Span:
+    """`8 GPU · H100`: what Ray has of it on a node of its cluster; `?` where Ray does not know the node as alive."""
+    if view is None:
+        return UNKNOWN, "dim"
+    if resource is None:
+        return INAPPLICABLE, "dim"
+    number = view.resources.get(resource, 0)
+    of_type = [name[len(_TYPE) :] for name in view.resources if name.startswith(_TYPE)]
+    type = view.labels.get(ACCELERATOR_TYPE) or next(iter(of_type), "")
+    told = [f"{number:g} {clean(resource)}", *([clean(type)] if number and type else [])]
+    return " · ".join(told), "" if number else "warn"
 
 
 def partitions(accelerator: Accelerator) -> Span:

@@ -59,8 +59,8 @@ def ray_lines(view: Overview) -> list[str]:
         told = [words.replace(": Ray would ", ": would ", 1) for words in advice(view.read)]
         return told if len(told) <= _MOST else [*told[: _MOST - 1], f"{len(told) - _MOST + 1} more: raxl discover"]
     lines = []
-    for resource in dict.fromkeys(one.resource for one in view.ray.resources):
-        mine = [one for one in view.ray.resources if one.resource == resource]
+    for resource, by_device in dict.fromkeys((one.resource, one.is_by_device) for one in view.ray.resources):
+        mine = [one for one in view.ray.resources if (one.resource, one.is_by_device) == (resource, by_device)]
         notable = [one for one in mine if not one.is_right or one.unknown]
         number = sum(one.registered for one in mine)
         words = f"{number:g} {resource} registered, {_working(mine)}"
@@ -68,9 +68,13 @@ def ray_lines(view: Overview) -> list[str]:
     return [*lines, *_domains(view.ray)]
 
 
-def _working(counted: Sequence[Registered]) -> str:
-    """`8 work, 8 not known`."""
-    return f"{sum(one.working for one in counted)} work{_unknown(sum(one.unknown for one in counted))}"
+def _working(found: Sequence[Registered]) -> str:
+    """`8 work, 8 not known`; `16 devices work` where the resource counts another unit."""
+    number = sum(one.working for one in found)
+    noun, verb = (
+        ("", "work") if found[0].is_by_device else (" device", "works") if number == 1 else (" devices", "work")
+    )
+    return f"{number}{noun} {verb}{_unknown(sum(one.unknown for one in found))}"
 
 
 def _unknown(count: int) -> str:
@@ -80,7 +84,8 @@ def _unknown(count: int) -> str:
 def _differing(found: Sequence[Registered]) -> str:
     told: dict[str, list[str]] = {}
     for one in sorted(found, key=lambda one: one.is_right):
-        told.setdefault(f"registered {one.registered:g}, has {one.working}{_unknown(one.unknown)}", []).append(one.node)
+        has = str(one.working) if one.is_by_device else counted(one.working, "device")
+        told.setdefault(f"registered {one.registered:g}, has {has}{_unknown(one.unknown)}", []).append(one.node)
     words = [f"{nodes_called(names)} {text}{' each' if len(names) > 1 else ''}" for text, names in told.items()]
     return "; ".join(words[:_MOST]) + (f"; {len(words) - _MOST} more" if len(words) > _MOST else "")
 

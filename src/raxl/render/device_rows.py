@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from raxl.model.accelerator import Accelerator
 from raxl.model.node import Node
 from raxl.model.printable import clean
 from raxl.render import cells
@@ -42,10 +45,16 @@ _OWN = ("", "PCI", "NUMA", "UUID", "NIC", "NETDEV")
 """Columns in which alike devices differ."""
 _MOST_ALIKE = 3
 _LEFT_OUT: Span = ("", "")
+Ray = Callable[[Accelerator], Span]
 
 
-def accelerator_rows(node: Node, unknowns: Unknowns, numbered: bool, partitioned: bool, expand: bool) -> list[Row]:
-    """A row for each accelerator: by its number alone where `numbered`; partitions and UUIDs only where asked for."""
+def accelerator_rows(
+    node: Node, unknowns: Unknowns, numbered: bool, partitioned: bool, expand: bool, ray: Ray = cells.ray
+) -> list[Row]:
+    """A row for each accelerator: by its number alone where `numbered`; partitions and UUIDs only where asked for.
+
+    `ray` gives the cell of its column.
+    """
     names, of = Names(node), Cells(unknowns)
     rows: list[Row] = []
     for device in node.accelerators:
@@ -60,7 +69,7 @@ def accelerator_rows(node: Node, unknowns: Unknowns, numbered: bool, partitioned
                 of.numa(device),
                 of.link(device),
                 cells.state(device),
-                cells.ray(device),
+                ray(device),
                 of.uuid(device) if expand else _LEFT_OUT,
             )
         )

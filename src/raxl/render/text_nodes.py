@@ -58,10 +58,11 @@ _NONE: Span = (INAPPLICABLE, "dim")
 def discover(view: Overview, width: int, *, nics: bool = False, unicode: bool = True) -> list[Line]:
     """The table of the groups; then what is not known and what Ray would make of it, by cause, and a sentence."""
     page = Page(width, unicode)
-    groups = _by_shape(view.groups)
+    ray = _Ray(view)
+    groups = _by_shape(view.groups, ray)
     shown, more = groups[:_MOST_GROUPS], groups[_MOST_GROUPS:]
     partitioned = any(device.partitions for one in shown for device in one[0].accelerators)
-    rows = [row for nodes in shown for row in _accelerators(nodes, partitioned)]
+    rows = [row for nodes in shown for row in _accelerators(nodes, partitioned, ray)]
     left = sum(map(len, more))
     gaps, _ = folded(view.read, lambda family, field: is_shown(family, field, nics=nics, expand=False))
     told = [*_shortened(_unlike(view.groups), "nodes differ from their peers"), *_shortened(advice(view.read), _ADVICE)]
@@ -100,15 +101,44 @@ def _left(page: Page, count: int) -> list[Line]:
     return [page.cut([(page.spell(f"… {counted(count, 'more node')} (--expand shows each)"), "dim")])] if count else []
 
 
-def _by_shape(groups: Sequence[Group]) -> list[list[Node]]:
+class _Ray:
+    """What stands in the column RAY: what Ray has registered, and without a cluster what it would register."""
+
+    def __init__(self, view: Overview) -> None:
+        self._held = view.ray
+        self._told: dict[str, list[str]] = {}
+        for one in view.ray.resources if view.ray else ():
+            if one.registered:
+                self._told.setdefault(one.node, []).append(f"{one.registered:g} {one.resource}")
+
+    def of(self, node: Node, device: Accelerator) -> Span:
+        if self._held is None:
+            return cells.ray(device)
+        return cells.registered(self._held.views.get(node.ray_node_id or ""), device.ray.resource)
+
+    def every(self, node: Node) -> Span:
+        """Of a node without accelerators: all that Ray has there of such resources."""
+        told = self._told.get(node.name)
+        return (", ".join(told), "warn") if told else _NONE
+
+    def key(self, node: Node) -> tuple[Span, ...]:
+        """What nodes of one shape have to have in common to stand in one row."""
+        if self._held is None:
+            return ()
+        return tuple(dict.fromkeys(self.of(node, device) for device in node.accelerators)) or (self.every(node),)
+
+
+def _by_shape(groups: Sequence[Group], ray: _Ray) -> list[list[Node]]:
     """The nodes of each shape, wherever they stand: exceptions first, those without accelerators last."""
     found: dict[object, list[Node]] = {}
     severity: dict[object, int] = {}
     for group in groups:
-        found.setdefault(group.shape, []).extend(group.nodes)
-        severity[group.shape] = min(group.severity, severity.get(group.shape, group.severity))
-    order = sorted(found, key=lambda shape: (not found[shape][0].accelerators, severity[shape], -len(found[shape])))
-    return [found[shape] for shape in order]
+        for node in group.nodes:
+            key = (group.shape, ray.key(node))
+            found.setdefault(key, []).append(node)
+            severity[key] = min(group.severity, severity.get(key, group.severity))
+    order = sorted(found, key=lambda key: (not found[key][0].accelerators, severity[key], -len(found[key])))
+    return [found[key] for key in order]
 
 
 def _called(nodes: Sequence[Node]) -> tuple[Span, Span]:
@@ -116,18 +146,18 @@ def _called(nodes: Sequence[Node]) -> tuple[Span, Span]:
     return (str(len(nodes)), ""), (short(names[0]) if len(names) == 1 else node_ranges(names), "")
 
 
-def _accelerators(nodes: Sequence[Node], partitioned: bool) -> list[Row]:
+def _accelerators(nodes: Sequence[Node], partitioned: bool, ray: _Ray) -> list[Row]:
     """A row for each sort of accelerator that the nodes hold."""
     first = nodes[0]
     count, which = _called(nodes)
     if not first.accelerators:
         partitions = _NONE if partitioned else _LEFT_OUT
-        return [[count, which, ("0", "dim"), (NONE, "dim"), _NONE, partitions, *[_NONE] * 3]]
+        return [[count, which, ("0", "dim"), (NONE, "dim"), _NONE, partitions, _NONE, _NONE, ray.every(first)]]
     of = Cells(Unknowns(first, Names(first)))
     sorts: dict[tuple[Span, ...], list[Accelerator]] = {}
     for device in first.accelerators:
         profiles = cells.partitions(device) if partitioned else _LEFT_OUT
-        key = (of.model(device), of.memory(device), profiles, of.link(device), cells.ray(device))
+        key = (of.model(device), of.memory(device), profiles, of.link(device), ray.of(first, device))
         sorts.setdefault(key, []).append(device)
     if any(device.state == "lost" for device in first.accelerators):
         sorts = _with_lost(sorts)

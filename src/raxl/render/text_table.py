@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 
+from raxl.model.cluster import DEAD, RayNode
 from raxl.model.inventory import Inventory
 from raxl.model.node import Node
 from raxl.model.printable import clean
+from raxl.render import cells
 from raxl.render.columns import Column, Row, lay_out
 from raxl.render.device_errors import error_facts
 from raxl.render.device_rows import (
@@ -15,6 +17,7 @@ from raxl.render.device_rows import (
     ACCELERATOR_FIELDS,
     NIC_COLUMNS,
     NIC_FIELDS,
+    Ray,
     accelerator_rows,
     nic_rows,
 )
@@ -41,9 +44,11 @@ def discover(
     numbered = len({(device.vendor, device.kind) for device in found}) == 1
     partitioned = any(device.partitions for device in found)
     blocks: list[list[Line]] = []
+    cluster = inventory.cluster
+    views = {one.node_id: one for one in cluster.nodes if one.state != DEAD} if cluster else None
     if found:
         rows = [
-            accelerator_rows(node, unknown, numbered, partitioned, expand)
+            accelerator_rows(node, unknown, numbered, partitioned, expand, _ray(views, node))
             for node, unknown in zip(inventory.nodes, unknowns, strict=True)
         ]
         columns = (ACCELERATOR_COLUMNS[0]._replace(right=numbered), *ACCELERATOR_COLUMNS[1:])
@@ -54,6 +59,14 @@ def discover(
     blocks.append([*_reasons(page, inventory.nodes, unknowns, nics, expand), *_remarks(page, inventory.nodes)])
     blocks.append([line for words in advised(of_all(inventory.nodes), inventory.nodes) for line in page.fold(words)])
     return parted(blocks)
+
+
+def _ray(views: Mapping[str, RayNode] | None, node: Node) -> Ray:
+    """What stands in the column RAY: on a node of a cluster what Ray has registered there, else what it would."""
+    if views is None:
+        return cells.ray
+    view = views.get(node.ray_node_id or "")
+    return lambda device: cells.registered(view, device.ray.resource)
 
 
 def _table(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from raxl.model.cluster import ALIVE, DRAINING, RayNode
@@ -10,11 +10,12 @@ from raxl.model.inventory import Inventory
 from raxl.model.node import Node
 from raxl.topology import domains
 from raxl.topology.domains import DomainName
+from raxl.topology.ray_differs import RESOURCES
 from raxl.topology.reasons import unread
 
 GPU_DOMAIN = "ray.io/gpu-domain"
-_COUNTED = ("GPU", "TPU", "NPU", "HPU")
-"""Resources of which Ray counts one for each accelerator; of Neuron it counts cores."""
+_BY_CORE = ("neuron_cores",)
+"""Resources of which Ray does not count one for each accelerator."""
 
 
 class Registered(NamedTuple):
@@ -27,10 +28,14 @@ class Registered(NamedTuple):
     """Devices that are known to work."""
     unknown: int = 0
     """Devices of which nobody knows whether they work."""
+    is_by_device: bool = True
+    """Whether one of the resource is one device; else it is a core or a partition."""
 
     @property
     def is_right(self) -> bool:
-        """Whether as many are registered as may work."""
+        """Whether as many are registered as may work; of cores and partitions, whether any are where any may."""
+        if not self.is_by_device:
+            return self.working == 0 < self.unknown or (self.registered > 0) == (self.working > 0)
         return self.working <= self.registered <= self.working + self.unknown
 
 
@@ -38,6 +43,8 @@ class RayHeld(NamedTuple):
     """What differs between Ray's view and the hardware, of nodes that were read: of the others nobody knows it."""
 
     resources: tuple[Registered, ...]
+    views: Mapping[str, RayNode]
+    """Ray's view by the node's `ray_node_id`."""
     lacking: tuple[Node, ...]
     """Nodes of a fabric domain that Ray is not told."""
     wrong: tuple[Node, ...]
@@ -58,6 +65,7 @@ def held(inventory: Inventory) -> RayHeld:
     found = [pair for pair in pairs(inventory) if unread(pair.node, "node") is None]
     return RayHeld(
         resources=tuple(one for pair in found for one in registered(pair)),
+        views={pair.ray.node_id: pair.ray for pair in found},
         lacking=tuple(without_domain(found)),
         wrong=tuple(wrong_domain(found)),
         is_told_none=not any(GPU_DOMAIN in ray.labels for _, ray in found),
@@ -74,12 +82,13 @@ def pairs(inventory: Inventory) -> list[Pair]:
 def registered(pair: Pair) -> list[Registered]:
     """Each accelerator resource that Ray registered there or should have."""
     found = []
-    for name in _COUNTED:
+    for name in RESOURCES:
         own = [device for device in pair.node.accelerators if device.ray.resource == name]
         if own or name in pair.ray.resources:
             unknown = sum(device.state == "unknown" for device in own)
             working = sum(device.state not in ("lost", "unknown") for device in own)
-            found.append(Registered(pair.node.name, name, pair.ray.resources.get(name, 0), working, unknown))
+            whole = name not in _BY_CORE and not any(device.partitions for device in own)
+            found.append(Registered(pair.node.name, name, pair.ray.resources.get(name, 0), working, unknown, whole))
     return found
 
 
