@@ -181,3 +181,17 @@ def test_without_a_cluster_the_column_says_what_ray_would_register() -> None:
     nodes = tuple(node_sets.node(SOUND, f"gpu-{number}") for number in (1, 2))
     told = to_text(text_nodes.discover(overview.of(node_sets.inventory(*nodes)), 120))
     assert "  GPU · H100\n" in told
+
+
+def test_distances_that_a_hypervisor_made_up_are_called_so(shown: Shown) -> None:
+    told = shown([Member("nvidia-azure-nd-h100", "vm-1", H100), Member(SOUND, "gpu-1", H100)], "topo")
+    assert re.search(r"GPU ↔ NIC +gpu-1: each GPU has its own NIC at PIX\n", told)
+    assert re.search(r"\n +vm-1: no GPU has a NIC nearer than NODE \(virtual PCI tree\)\n", told)
+
+
+def test_link_lines_name_their_nodes_where_several_groups_hold_the_same(shown: Shown) -> None:
+    tidy = [Member(SOUND, f"gpu-{number:02}", H100) for number in range(1, 5)]
+    told = shown([*tidy, Member("nvidia-azure-nd-h100", "gpu-05", H100)], "topo")
+    assert re.search(r"GPU ↔ NIC +gpu-05: .*\n +others: each GPU has its own NIC at PIX\n", told)
+    two = shown([*tidy[:1], Member("nvidia-azure-nd-h100", "gpu-05", H100)], "topo")
+    assert re.search(r"GPU ↔ NIC +gpu-01: each GPU has its own NIC at PIX\n +gpu-05: ", two)

@@ -7,23 +7,16 @@ from typing import TYPE_CHECKING
 
 from raxl.model.problem import DISAGREEMENT, UNREAD
 from raxl.render.cluster_gaps import folded
-from raxl.render.cluster_groups import group_lines, holds
+from raxl.render.cluster_groups import group_lines
+from raxl.render.cluster_joined import JoinedFact, joined
 from raxl.render.cluster_ray import LABEL, head, ray_lines
-from raxl.render.device_facts import nic_facts
-from raxl.render.fabric_facts import fabric_facts
-from raxl.render.naming import Names, counted
+from raxl.render.naming import counted
 from raxl.render.sentence import fleet_counted, none_found
 from raxl.render.text import Line, Page, Style, display_width, parted
 from raxl.render.unknown import explained
 
 if TYPE_CHECKING:
-    from raxl.topology.groups import Group
     from raxl.topology.overview import Overview
-
-_MOST_FACTS = 8
-_MOST_KINDS = 24
-"""Of so many groups, the largest, it is told how they are joined."""
-_Fact = tuple[str, str, Style]
 
 
 def cluster(view: Overview, width: int, *, unicode: bool = True) -> list[Line]:
@@ -33,7 +26,7 @@ def cluster(view: Overview, width: int, *, unicode: bool = True) -> list[Line]:
     gaps = [gap for gap in every if gap.reason in (*UNREAD, DISAGREEMENT)]
     style: Style = "" if view.is_cluster else "warn"
     label = LABEL if view.is_cluster else "Ray"
-    facts = [*_joined(view.groups), *((label, words, style) for words in ray_lines(view))]
+    facts = [*joined(view), *((label, words, style) for words in ray_lines(view))]
     return parted(
         [
             head(page, view),
@@ -60,29 +53,7 @@ def sentence(view: Overview) -> str:
     return (fleet_counted(found, len(view.read)) if found else none_found(view.read, view.total)) + missing
 
 
-def _joined(groups: Sequence[Group]) -> list[_Fact]:
-    """How the accelerators of each kind of node are joined, told once for all that are joined alike."""
-    found = [group for group in groups if group.shape.devices and not group.differences]
-    told: dict[tuple[str, str], list[Group]] = {}
-    for group in sorted(found, key=lambda group: -len(group.nodes))[:_MOST_KINDS]:
-        names = Names(group.nodes[0])
-        for fact in (*fabric_facts(group.nodes[0], names), *nic_facts(group.nodes[0], names)):
-            told.setdefault(fact, []).append(group)
-    every = len(dict.fromkeys(holds(group.nodes[0]) for group in found)) == 1
-    facts: list[_Fact] = []
-    labels = list(dict.fromkeys(label for label, _ in told))
-    for (label, text), alike in sorted(told.items(), key=lambda one: labels.index(one[0][0])):
-        kinds = list(dict.fromkeys(holds(group.nodes[0]) for group in alike))
-        others = f" and {counted(len(kinds) - 1, 'other kind')}" if len(kinds) > 1 else ""
-        whose = "" if every else f"{kinds[0]}{others}: "
-        facts.append((label, whose + text, ""))
-    if len(facts) > _MOST_FACTS:
-        more = ("…", f"{len(facts) - _MOST_FACTS + 1} more (--expand shows each node)", "dim")
-        return [*facts[: _MOST_FACTS - 1], more]  # type: ignore[list-item]
-    return facts
-
-
-def _labelled(page: Page, facts: Sequence[_Fact]) -> list[Line]:
+def _labelled(page: Page, facts: Sequence[JoinedFact]) -> list[Line]:
     if not facts:
         return []
     margin = max(display_width(page.spell(label)) for label, _, _ in facts) + 2
