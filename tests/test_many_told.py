@@ -195,3 +195,13 @@ def test_link_lines_name_their_nodes_where_several_groups_hold_the_same(shown: S
     assert re.search(r"GPU ↔ NIC +gpu-05: .*\n +others: each GPU has its own NIC at PIX\n", told)
     two = shown([*tidy[:1], Member("nvidia-azure-nd-h100", "gpu-05", H100)], "topo")
     assert re.search(r"GPU ↔ NIC +gpu-01: each GPU has its own NIC at PIX\n +gpu-05: ", two)
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 100])
+def test_the_fabric_keeps_the_names_of_nodes_where_room_is_short(shown: Shown, columns: int) -> None:
+    long = [Member("nvidia-gb200-tray", f"rack-12-tray-{number:02}", clusters.TRAY) for number in range(1, 5)]
+    other = [Member("neuron-trn2-ultraserver", f"trn-pool-{number}") for number in (1, 3, 5)]
+    told = shown([*long, *other], "topo", "--view", "fabric", columns=columns)
+    assert re.search(r"NVLink domain .* rack-12-tray-0", told)
+    assert re.search(r"UltraServer .* trn-pool-1", told)
+    assert columns < 80 or re.search(r"NVLink domain 7e2c…00f1.3 +4 nodes .* rack-12-tray-01–04\n", told)

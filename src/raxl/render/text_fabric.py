@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from raxl.topology.overview import Overview
     from raxl.topology.rails import Rails
 
-_COLUMNS = (Column(), Column(gap=3), Column(gap=3), Column(rank=1, gap=3, least=16))
-"""Domain, members, accelerators and state, nodes."""
+_COLUMNS = (Column(), Column(rank=1, gap=3), Column(rank=2, gap=3, least=16), Column(gap=3, least=16))
+"""Domain, members, accelerators and state, nodes: whose domain it is stays, whatever else has no room."""
+_NARROW = 60
+"""On a page of fewer columns the domain's name is cut too."""
 _MOST_ROWS = 40
 _MOST_OUTSIDE = 6
 _FOLDED = 3
@@ -44,12 +46,16 @@ def fabric(view: Overview, rails: Sequence[Rails], width: int, *, unicode: bool 
     return parted(
         [
             head(page, view) if view.total > 1 else [],
-            lay_out(page, _COLUMNS, rows, titled=False),
+            lay_out(page, _columns(width), rows, titled=False),
             _rails(page, rails),
             _outside(page, view.outside),
             page.fold(_sentence(view)),
         ]
     )
+
+
+def _columns(width: int) -> Sequence[Column]:
+    return _COLUMNS if width >= _NARROW else (Column(least=16), *_COLUMNS[1:])
 
 
 def _is_ill(domain: Domain) -> bool:
