@@ -204,4 +204,10 @@ def test_the_fabric_keeps_the_names_of_nodes_where_room_is_short(shown: Shown, c
     told = shown([*long, *other], "topo", "--view", "fabric", columns=columns)
     assert re.search(r"NVLink domain .* rack-12-tray-0", told)
     assert re.search(r"UltraServer .* trn-pool-1", told)
-    assert columns < 80 or re.search(r"NVLink domain 7e2c…00f1.3 +4 nodes .* rack-12-tray-01–04\n", told)
+    assert columns < 60 or re.search(r"\nNVLink domain 7e2c…00f1.3 .* rack-12-tray-01–04\n", told)
+    assert columns < 80 or re.search(r"\nUltraServer 5b1f0a7739c2d4e8 +3 nodes .* trn-pool-1,3,5\n", told)
+
+
+def test_what_ray_has_of_a_node_is_told_once_of_its_rows(shown: Shown) -> None:
+    told = shown([Member("gaudi-in-reset", "hpu-1", {"HPU": 8.0}), Member(SOUND, "gpu-1", H100)], "discover")
+    assert len(re.findall(r"  8 HPU\n", told)) == 1

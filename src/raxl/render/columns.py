@@ -24,8 +24,13 @@ class Column(NamedTuple):
     """Blanks before it."""
 
 
-def lay_out(page: Page, columns: Sequence[Column], rows: Sequence[Row], titled: bool = True) -> list[Line]:
-    """One line for each row, with `titled` one more above them: none wider than the page, none folded."""
+def lay_out(
+    page: Page, columns: Sequence[Column], rows: Sequence[Row], titled: bool = True, refill: bool = False
+) -> list[Line]:
+    """One line for each row, with `titled` one more above them: none wider than the page, none folded.
+
+    With `refill` the room that a left out column leaves is for the cells that were cut beside it.
+    """
     cells = [[(page.spell(text), style) for text, style in row] for row in rows]
     full = [row for row in cells if len(row) == len(columns)]
     used = [place for place in range(len(columns)) if any(row[place][0] for row in full)]
@@ -33,22 +38,29 @@ def lay_out(page: Page, columns: Sequence[Column], rows: Sequence[Row], titled: 
         titles: list[Span] = [(page.spell(column.title), "dim") for column in columns]
         cells, full = [titles, *cells], [titles, *full]
     widths = {place: max(display_width(row[place][0]) for row in full) for place in used}
-    _fit(page, columns, widths)
+    _fit(page, columns, widths, refill)
     return [page.cut(_line(page, columns, widths, row)) for row in cells]
 
 
-def _fit(page: Page, columns: Sequence[Column], widths: dict[int, int]) -> None:
+def _fit(page: Page, columns: Sequence[Column], widths: dict[int, int], refill: bool) -> None:
     """Narrows cells, then leaves columns out, until the rest fits."""
 
     def missing() -> int:
         gaps = sum(columns[place].gap for place in list(widths)[1:])
         return sum(widths.values()) + gaps - page.width
 
-    for place in widths:
-        if columns[place].least and missing() > 0:
-            widths[place] = max(min(columns[place].least, widths[place]), widths[place] - missing())
+    def narrow() -> None:
+        for place in widths:
+            if columns[place].least and missing() > 0:
+                widths[place] = max(min(columns[place].least, widths[place]), widths[place] - missing())
+
+    whole = dict(widths)
+    narrow()
     while missing() > 0 and (droppable := [place for place in widths if columns[place].rank]):
         del widths[max(droppable, key=lambda place: columns[place].rank)]
+    if refill and len(widths) < len(whole):
+        widths.update({place: whole[place] for place in widths})
+        narrow()
 
 
 def _line(page: Page, columns: Sequence[Column], widths: dict[int, int], row: Row) -> Line:

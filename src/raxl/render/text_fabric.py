@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from raxl.topology.overview import Overview
     from raxl.topology.rails import Rails
 
-_COLUMNS = (Column(), Column(rank=1, gap=3), Column(rank=2, gap=3, least=16), Column(gap=3, least=16))
+_COLUMNS = (Column(), Column(rank=1, gap=3), Column(rank=2, gap=3, least=16), Column(gap=3, least=24))
 """Domain, members, accelerators and state, nodes: whose domain it is stays, whatever else has no room."""
 _NARROW = 60
 """On a page of fewer columns the domain's name is cut too."""
@@ -46,7 +46,7 @@ def fabric(view: Overview, rails: Sequence[Rails], width: int, *, unicode: bool 
     return parted(
         [
             head(page, view) if view.total > 1 else [],
-            lay_out(page, _columns(width), rows, titled=False),
+            lay_out(page, _columns(width), rows, titled=False, refill=True),
             _rails(page, rails),
             _outside(page, view.outside),
             page.fold(_sentence(view)),

@@ -111,6 +111,11 @@ class _Ray:
             if one.registered:
                 self._told.setdefault(one.node, []).append(f"{one.registered:g} {one.resource}")
 
+    @property
+    def is_of_node(self) -> bool:
+        """Whether the cell tells of the whole node."""
+        return self._held is not None
+
     def of(self, node: Node, device: Accelerator) -> Span:
         if self._held is None:
             return cells.ray(device)
@@ -161,10 +166,14 @@ def _accelerators(nodes: Sequence[Node], partitioned: bool, ray: _Ray) -> list[R
         sorts.setdefault(key, []).append(device)
     if any(device.state == "lost" for device in first.accelerators):
         sorts = _with_lost(sorts)
-    return [
-        [_first(place, count), _first(place, which), (str(len(own)), ""), *sort[:4], _states(own), sort[4]]
-        for place, (sort, own) in enumerate(sorts.items())
-    ]
+    told: set[Span] = set()
+    rows: list[Row] = []
+    for place, (sort, own) in enumerate(sorts.items()):
+        # What Ray has registered is the node's: of several rows it stands in the first.
+        held = _LEFT_OUT if ray.is_of_node and sort[4] in told else sort[4]
+        told.add(sort[4])
+        rows.append([_first(place, count), _first(place, which), (str(len(own)), ""), *sort[:4], _states(own), held])
+    return rows
 
 
 def _with_lost(sorts: dict[tuple[Span, ...], list[Accelerator]]) -> dict[tuple[Span, ...], list[Accelerator]]:
