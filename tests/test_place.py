@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import clusters
 import kept
 import recordings
 from raxl.cli import outcome, place
@@ -630,3 +631,39 @@ def test_ten_thousand_nodes_share_few_shapes() -> None:
     document = placing.document(held, Wanted(8))
     assert len(document.candidates) == 1
     assert len(document.candidates[0].alike) == 9_999
+
+
+TRAYS = (
+    clusters.Member("none-cpu-server", "head-1", {"CPU": 32.0}),
+    clusters.Member("nvidia-gb200-tray", "tray-01", clusters.TRAY),
+    clusters.Member("nvidia-gb200-tray", "tray-02", clusters.TRAY, lost=("timed-out", "no answer within 20 s")),
+)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "code"), [(4, outcome.INCOMPLETE), (8, outcome.INCOMPLETE), (12, outcome.WRONG)], ids=str
+)
+def test_a_node_that_was_not_read_is_named_and_may_change_the_answer(wanted: int, code: int, tmp_path: Path) -> None:
+    """What fits is told; where nothing does, it is wrong only if no more could come from those not read."""
+    held = tmp_path / "cluster.tar.gz"
+    held.write_bytes(clusters.packed(TRAYS))
+    for format in place.Format:
+        ended, printed, noted = run(str(held), accelerators=wanted, format=format)
+        assert ended == code
+        if format is not place.Format.json:
+            assert "tray-02 was not read: no answer within 20 s" in " ".join((printed + noted).split())
+    document = json.loads(run(str(held), accelerators=wanted, format=place.Format.json)[1])
+    assert [(one["node"], one["reason"], one["most"]) for one in document["unread"]] == [("tray-02", "timed-out", 4)]
+    assert document["is_open"] is (wanted == 8)
+
+
+def test_a_dead_node_gives_nothing_and_where_nothing_was_read_that_is_told(tmp_path: Path) -> None:
+    dead = replace(TRAYS[2], state="dead", lost=("failed", "dead: health check failed"))
+    held = tmp_path / "cluster.tar.gz"
+    held.write_bytes(clusters.packed([*TRAYS[:2], dead]))
+    code, printed, _ = run(str(held), accelerators=8)
+    assert (code, "tray-02 was not read" in printed) == (outcome.WRONG, True)
+    held.write_bytes(clusters.packed([replace(one, lost=TRAYS[2].lost, resources={}) for one in TRAYS]))
+    code, printed, _ = run(str(held), accelerators=8)
+    assert code == outcome.INCOMPLETE
+    assert printed.startswith("No node could be read; head-1, tray-01 and tray-02 were not read: no answer within")

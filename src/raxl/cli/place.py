@@ -89,7 +89,10 @@ def command(
 
 
 def run(options: Options, streams: Streams) -> int:
-    """Reads, finds the sets that fit, renders, and returns the exit code: WRONG where nothing fits."""
+    """Reads, finds the sets that fit, renders, and returns the exit code.
+
+    WRONG where nothing fits; INCOMPLETE where something might, had all been read.
+    """
     from raxl.model import printable
     from raxl.model.place import Wanted
 
@@ -99,6 +102,8 @@ def run(options: Options, streams: Streams) -> int:
     wanted = Wanted(options.accelerators, options.type, options.within.value if options.within else None)
     document: PlaceDocument = printable.record(placing.document(inventory, wanted))
     is_told = _write(document, options, streams)
+    if document.is_open:
+        return outcome.INCOMPLETE
     return outcome.of_inventory(inventory) if document.candidates and is_told else outcome.WRONG
 
 
@@ -120,5 +125,5 @@ def _write(document: PlaceDocument, options: Options, streams: Streams) -> bool:
     if best is None or best.request is None:
         streams.note(f"{best.caveats[0]}." if best else text_place.nothing(document))
         return False
-    streams.write(ray_python.program(best, best.request), options.output)
+    streams.write(ray_python.program(best, best.request, document.unread), options.output)
     return True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Mapping
+from typing import Iterable, Iterator, Mapping
 
 from raxl.model.link import PCIE_CLASSES
 
@@ -138,6 +138,29 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
+class Unread:
+    """A node of which it was not read what it holds, or whether that works, and why."""
+
+    node: str
+    reason: str
+    """One of `raxl.model.problem.UNREAD`."""
+    message: str
+    most: int | None = None
+    """How many accelerators a job could get there at most, by what Ray registered; None: not known."""
+
+
+def not_read(found: Iterable[Unread]) -> Iterator[str]:
+    """`tray-02 was not read: no answer within 20 s`: a line for each reason, with the nodes that share it."""
+    causes: dict[str, list[str]] = {}
+    for one in found:
+        causes.setdefault(one.message, []).append(one.node)
+    for message, names in causes.items():
+        shown = names if len(names) <= 4 else [*names[:3], f"{len(names) - 3} more"]
+        nodes = " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+        yield f"{nodes} {'was' if len(names) == 1 else 'were'} not read: {message}"
+
+
+@dataclass(frozen=True)
 class Nearest:
     """What comes nearest where nothing fits."""
 
@@ -165,3 +188,6 @@ class PlaceDocument:
     left_out: tuple[LeftOut, ...] = ()
     types: Mapping[str, int] = field(default_factory=dict)
     """How many accelerators work of each type that is here."""
+    unread: tuple[Unread, ...] = ()
+    is_open: bool = False
+    """Nothing fits of what was read, and something might if all had been."""

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from raxl.model.place import Candidate, RayRequest
+from raxl.model.place import Candidate, RayRequest, Unread, not_read
 from raxl.model.printable import clean
 from raxl.render.text_place import BUSY, title
 
@@ -68,11 +68,14 @@ if __name__ == "__main__":
 '''
 
 
-def program(found: Candidate, request: RayRequest) -> str:
-    """The program. It runs as it stands where Ray's address is known (`RAY_ADDRESS`, or a node of the cluster)."""
+def program(found: Candidate, request: RayRequest, unread: Sequence[Unread] = ()) -> str:
+    """The program, which says first which nodes were not read.
+
+    It runs as it stands where Ray's address is known (`RAY_ADDRESS`, or a node of the cluster).
+    """
     cpus = _cpus(found, request)
     return _PROGRAM.format(
-        heading=_heading(found),
+        heading=_heading(found, unread),
         bundles=_repeated(request.bundles),
         labels=_repeated(request.bundle_label_selector),
         topology=_literal(request.topology_strategy),
@@ -83,11 +86,12 @@ def program(found: Candidate, request: RayRequest) -> str:
     )
 
 
-def _heading(found: Candidate) -> str:
+def _heading(found: Candidate, unread: Sequence[Unread]) -> str:
     told = [
         f"{title(found)}: {found.reason}.",
         f"{BUSY} The labels are those that raxl labels prints; a raylet has them from its start on. Ray 2.60 or newer.",
         *found.caveats,
+        *not_read(unread),
     ]
     lines = [line for text in told for line in textwrap.wrap(clean(text), 110, break_long_words=False)]
     return "\n".join(f"# {line}" for line in lines)

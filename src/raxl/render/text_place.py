@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 from raxl.model.link import FABRIC_NAMES
-from raxl.model.place import CLUSTER, FABRIC, NODE, Candidate, PlaceDocument, RayRequest, Seat
+from raxl.model.place import CLUSTER, FABRIC, NODE, Candidate, PlaceDocument, RayRequest, Seat, not_read
 from raxl.model.printable import clean
 from raxl.render.columns import Column, Row, lay_out
 from raxl.render.naming import counted
@@ -39,7 +39,7 @@ def place(document: PlaceDocument, width: int, *, unicode: bool = True) -> list[
         [
             _table(page, document.candidates),
             [*_best(page, best), *_remarks(page, best)],
-            _left_out(page, document),
+            [*_left_out(page, document), *_unread(page, document)],
             page.fold(BUSY, style="dim"),
             page.fold(_sentence(document)),
         ]
@@ -206,6 +206,10 @@ def _left_out(page: Page, document: PlaceDocument) -> list[Line]:
         for reason, nodes in reasons.items()
     ]
     return [line for text in told for line in page.fold(text, 3, "dim", (f"{REMARK}  ", "dim"))]
+
+
+def _unread(page: Page, document: PlaceDocument) -> list[Line]:
+    return [line for text in not_read(document.unread) for line in page.fold(text, 3, lead=(f"{REMARK}  ", "warn"))]
 
 
 def _sentence(document: PlaceDocument) -> str:

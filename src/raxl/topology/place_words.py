@@ -5,7 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from raxl.model.link import FABRIC_NAMES, Link
-from raxl.model.place import BLOCK, CLUSTER, FABRIC, NODE, RACK, SLICE, ZONE, LeftOut, Nearest, RayRequest, Wanted
+from raxl.model.place import (
+    BLOCK,
+    CLUSTER,
+    FABRIC,
+    NODE,
+    RACK,
+    SLICE,
+    ZONE,
+    LeftOut,
+    Nearest,
+    RayRequest,
+    Unread,
+    Wanted,
+    not_read,
+)
 from raxl.topology.place_inside import Joint
 from raxl.topology.place_stands import Kind, Stands, Taken
 
@@ -109,8 +123,15 @@ def _of_node(one: Taken, kind: Kind) -> Iterator[str]:
         yield f"Ray lets a task have 1, 2, 4 or 8 TPU: {one.share} of a node take several tasks"
 
 
-def nothing(known: Stands, wanted: Wanted, nearest: Nearest | None) -> str:
-    """`the largest fabric domain, 7e2c….3, has 64 H100 that work; 72 wanted`."""
+def nothing(known: Stands, wanted: Wanted, nearest: Nearest | None, unread: Sequence[Unread], nodes: int) -> str:
+    """`the largest fabric domain, 7e2c….3, has 64 H100 that work; 72 wanted`; then what was not read of `nodes`."""
+    told = "; ".join(not_read(unread))
+    if unread and not known.types and not known.left_out and len({one.node for one in unread}) == nodes:
+        return f"no node could be read; {told}"
+    return f"{_nothing(known, wanted, nearest)}{'; ' * bool(told)}{told}"
+
+
+def _nothing(known: Stands, wanted: Wanted, nearest: Nearest | None) -> str:
     if not known.found and not known.left_out:
         here = ", ".join(f"{name} ({count})" for name, count in known.types.items())
         if not here:

@@ -11,7 +11,7 @@ from raxl import __version__
 from raxl.model.codec import PLACE
 from raxl.model.inventory import Inventory
 from raxl.model.place import CLUSTER, FABRIC, NODE, SCOPES, Alike, Candidate, Nearest, PlaceDocument, Seat, Wanted
-from raxl.topology import place_request, place_words
+from raxl.topology import place_request, place_unread, place_words
 from raxl.topology.place_inside import Rank, is_scale_up
 from raxl.topology.place_stands import Domain, Found, Stand, Stands, Taken, domain, stands
 
@@ -34,6 +34,8 @@ def document(inventory: Inventory, wanted: Wanted) -> PlaceDocument:
     asker = place_request.Asker(known.found if ordered else (), wanted)
     candidates = tuple(_candidate(place, alike, asker) for place, alike in enumerate(ordered, 1))
     nearest = None if candidates else _nearest(known, wanted)
+    unread = place_unread.unread(inventory, known, wanted)
+    is_open = not candidates and place_unread.could_fit(unread, nearest, wanted)
     return PlaceDocument(
         PLACE,
         __version__,
@@ -41,9 +43,11 @@ def document(inventory: Inventory, wanted: Wanted) -> PlaceDocument:
         wanted,
         candidates,
         nearest,
-        "" if candidates else place_words.nothing(known, wanted, nearest),
+        "" if candidates else place_words.nothing(known, wanted, nearest, unread, len(inventory.nodes)),
         known.left_out,
         known.types,
+        unread,
+        is_open,
     )
 
 
