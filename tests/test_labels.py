@@ -145,7 +145,7 @@ def test_a_whole_node() -> None:
         "raxl/nic-class": "PIX",
         "raxl/nic-gbps": "400",
         "raxl/nics": "4",
-        "raxl/rack": "Row-3-Rack-12",
+        "raxl/rack": "Row-3-Rack-12-6eaba5fb",
         "raxl/driver": "570.133.20",
     }
     assert why(hgx(), "ray.io/accelerator-type") == ("not-applicable", "Ray gives it itself: H100")
@@ -333,7 +333,14 @@ def test_two_names_that_would_be_one_value_are_told_apart() -> None:
     assert blank == again
     assert len({plain, blank, slash}) == 3
     assert blank.startswith("rack-1-")
-    assert racks("rack 1", "rack 2") == ["rack-1", "rack-2"]
+
+
+def test_one_name_is_one_label_whatever_stands_beside_it() -> None:
+    assert racks("leaf@1") == racks("leaf@1", "leaf-1")[:1] == ["leaf-1-a71eb563"]
+    assert racks("leaf-1") == ["leaf-1"]
+    assert racks("_rack_")[0].startswith("rack-")
+    (long,) = racks("r" * 80)
+    assert (len(long), long) == (63, label_values.made_valid("r" * 80))
 
 
 @given(st.lists(st.text(max_size=90), min_size=1, max_size=6, unique=True))

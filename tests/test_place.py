@@ -400,7 +400,7 @@ def test_names_that_come_from_devices_never_act() -> None:
     (found,) = document.candidates
     assert found.request is not None
     program = ray_python.program(found, found.request)
-    assert accepted(program).LABELS[0]["raxl/rack"] == "import-os-31m-x"
+    assert accepted(program).LABELS[0]["raxl/rack"] == "import-os-31m-x-3260e059"
     text = to_text(text_place.place(document, 100))
     assert "\x1b" not in program + text
 

@@ -9,7 +9,7 @@ from raxl.model.codec import LABELS
 from raxl.model.inventory import Inventory
 from raxl.model.label import DIFFERS, LabelsDocument
 from raxl.model.problem import UNREAD
-from raxl.topology import label_check, label_values, labels
+from raxl.topology import label_check, labels
 
 
 def document(inventory: Inventory, check: bool = False) -> LabelsDocument:
@@ -18,7 +18,7 @@ def document(inventory: Inventory, check: bool = False) -> LabelsDocument:
     Raises CannotStart for a check of an inventory that holds no cluster.
     """
     cluster = inventory.cluster
-    nodes = label_values.parted([labels.of_node(node, cluster) for node in inventory.nodes])
+    nodes = tuple(labels.of_node(node, cluster) for node in inventory.nodes)
     if check:
         if cluster is None or not cluster.nodes:
             why = "what was read tells no labels that Ray's nodes carry"

@@ -8,8 +8,7 @@ from raxl.model.accelerator import Accelerator
 from raxl.model.label import ACCELERATOR_TYPE, Label, Unlabelled
 from raxl.model.node import Node
 from raxl.model.problem import DISAGREEMENT, NOT_APPLICABLE, NOT_ASKED, NOT_PRESENT
-from raxl.topology import ray_types
-from raxl.topology.label_values import made_valid
+from raxl.topology import label_values, ray_types
 from raxl.topology.reasons import Why, why
 from raxl.topology.working import Fleet, absent
 
@@ -22,7 +21,12 @@ _GIB = 1 << 30
 
 def label(key: str, fact: str, message: str, evidence: Sequence[str] = ()) -> Label:
     """A label for a fact, its value made valid."""
-    return Label(key, made_valid(fact), fact, message, tuple(evidence))
+    return Label(key, label_values.made_valid(fact), fact, message, tuple(evidence))
+
+
+def place_label(key: str, name: str, message: str, evidence: Sequence[str] = ()) -> Label:
+    """A label that names a place or a domain: no two names are one value."""
+    return Label(key, label_values.name(name), name, message, tuple(evidence))
 
 
 def seen_by(devices: Sequence[Accelerator]) -> tuple[str, ...]:

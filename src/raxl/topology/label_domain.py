@@ -11,7 +11,7 @@ from raxl.model.accelerator import Accelerator
 from raxl.model.label import GPU_DOMAIN, Unlabelled
 from raxl.model.node import Node
 from raxl.model.problem import DISAGREEMENT, NOT_APPLICABLE, NOT_PRESENT
-from raxl.topology.label_devices import Told, label, seen_by
+from raxl.topology.label_devices import Told, place_label, seen_by
 from raxl.topology.reasons import Why, why
 from raxl.topology.working import Fleet, absent
 
@@ -52,7 +52,7 @@ def _nvidia(node: Node, devices: Sequence[Accelerator]) -> Told:
         return Unlabelled(GPU_DOMAIN, NOT_APPLICABLE, "its NVLink fabric ends at this node: the cluster UUID is zero")
     if clique is None:
         return Unlabelled(GPU_DOMAIN, NOT_PRESENT, "the driver names no clique")
-    return label(GPU_DOMAIN, f"{domain}.{clique}", "cluster UUID and clique, state completed", seen_by(devices))
+    return place_label(GPU_DOMAIN, f"{domain}.{clique}", "cluster UUID and clique, state completed", seen_by(devices))
 
 
 def _of_platform(node: Node, devices: Sequence[Accelerator], what: str) -> Told:
@@ -61,7 +61,7 @@ def _of_platform(node: Node, devices: Sequence[Accelerator], what: str) -> Told:
     if len(domains) > 1:
         return Unlabelled(GPU_DOMAIN, DISAGREEMENT, f"several domains: {', '.join(domains)}")
     if domains:
-        return label(GPU_DOMAIN, domains[0], what, node.placement.evidence or seen_by(devices))
+        return place_label(GPU_DOMAIN, domains[0], what, node.placement.evidence or seen_by(devices))
     subjects = (f"{devices[0].id}.fabric", "accelerators.fabric", "placement.fabric_domain", "placement")
     cause: Why = why(node, *subjects, otherwise=f"nobody names {what}")
     return cause.unlabelled(GPU_DOMAIN)

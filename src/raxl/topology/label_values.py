@@ -1,4 +1,4 @@
-"""Names made into label values: what Kubernetes and Ray take, and no two of them alike.
+"""Facts made into label values: what Kubernetes and Ray take. A value follows from its fact alone.
 
 https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#syntax-and-character-set
 """
@@ -7,10 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
-from dataclasses import replace
-
-from raxl.model.label import Label, NodeLabels
 
 LONGEST = 63
 _FOREIGN = re.compile(r"[^A-Za-z0-9._-]+")
@@ -21,8 +17,7 @@ def made_valid(fact: str) -> str:
     """`fact` as a label value: `H100 80GB HBM3` is `H100-80GB-HBM3`.
 
     Whatever is not allowed becomes `-`, and none of `-_.` stays at an end. A value that is too long is cut and ends in
-    a hash of the whole; where no letter or digit is left, the hash stands alone. Two facts may still give one value:
-    `parted` then tells them apart.
+    a hash of the whole; where no letter or digit is left, the hash stands alone.
     """
     value = _FOREIGN.sub("-", fact).strip("-_.")
     if not value:
@@ -30,28 +25,14 @@ def made_valid(fact: str) -> str:
     return value if len(value) <= LONGEST else _hashed(value, fact)
 
 
-def parted(nodes: Sequence[NodeLabels]) -> tuple[NodeLabels, ...]:
-    """The same nodes, where two facts of one key gave one value: each ends in its hash, but for one that needed no
-    change. So a value depends on the rest of the cluster only where it must."""
-    facts: dict[tuple[str, str], set[str]] = {}
-    for node in nodes:
-        for label in node.labels:
-            facts.setdefault((label.key, label.value), set()).add(label.fact)
-    alike = {place for place, told in facts.items() if len(told) > 1}
-    if not alike:
-        return tuple(nodes)
-    return tuple(
-        replace(
-            node, labels=tuple(_parted(label) if (label.key, label.value) in alike else label for label in node.labels)
-        )
-        for node in nodes
-    )
+def name(fact: str) -> str:
+    """The name of a rack, block, slice or domain: `leaf@1` is `leaf-1-a71eb563`, `leaf-1` stays.
 
-
-def _parted(label: Label) -> Label:
-    if label.value == label.fact:
-        return label
-    return replace(label, value=_hashed(label.value, label.fact))
+    A name that had to be changed ends in its hash, so that two names never become one place, and one name is the same
+    label on whatever nodes it is read with.
+    """
+    value = made_valid(fact)
+    return value if value == fact or value.endswith(_hash(fact)) else _hashed(value, fact)
 
 
 def _hashed(value: str, fact: str) -> str:

@@ -14,7 +14,7 @@ from raxl.model.label import KEYS, Label, NodeLabels, Unlabelled
 from raxl.model.node import Node
 from raxl.model.problem import NOT_ASKED
 from raxl.topology import label_devices, label_domain, label_links
-from raxl.topology.label_devices import Told, label
+from raxl.topology.label_devices import Told, label, place_label
 from raxl.topology.reasons import Why, unread, why
 from raxl.topology.shape import shape
 from raxl.topology.working import Fleet, fleet
@@ -59,7 +59,7 @@ def _places(node: Node) -> Iterator[Told]:
     place = node.placement
     for name, value in (("rack", place.rack), ("block", place.block), ("slice", place.slice)):
         if value:
-            yield label(f"raxl/{name}", value, place.provider or "placement", place.evidence)
+            yield place_label(f"raxl/{name}", value, place.provider or "placement", place.evidence)
         else:
             subjects = (f"placement.{name}", "placement")
             yield why(node, *subjects, otherwise="no platform was asked").unlabelled(f"raxl/{name}")

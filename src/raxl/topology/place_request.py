@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from raxl.model.label import Label
 from raxl.model.place import BLOCK, CLUSTER, FABRIC, NODE, RACK, SLICE, ZONE, MissingLabel, RayRequest, Wanted
+from raxl.topology import label_values
 from raxl.topology.label_domain import gpu_domain
-from raxl.topology.label_values import made_valid
 from raxl.topology.place_stands import Found, Kind, Stand, domain
 from raxl.topology.working import fleet
 
@@ -35,13 +35,17 @@ Selector = dict[str, tuple[str, ...]]
 
 def labels(stand: Stand) -> dict[str, str]:
     """Those labels of a node that the selectors use, as `raxl labels` prints them; what is not known has none."""
-    told: dict[str, str | None] = {TYPE: stand.kind.type, MODEL: _model(stand)}
+    devices = {TYPE: stand.kind.type, MODEL: _model(stand)}
+    told: dict[str, str | None] = {}
     for scope, key in KEYS.items():
         known = domain(stand.node, stand.devices, scope) if scope != FABRIC else None
         told[key] = known[-1] if known else None
     named = gpu_domain(stand.node, fleet(stand.node))
-    told[KEYS[FABRIC]] = named.value if isinstance(named, Label) else None
-    return {key: made_valid(value) for key, value in told.items() if value}
+    told[KEYS[FABRIC]] = named.fact if isinstance(named, Label) else None
+    return {
+        **{key: label_values.made_valid(value) for key, value in devices.items() if value},
+        **{key: label_values.name(value) for key, value in told.items() if value},
+    }
 
 
 def _model(stand: Stand) -> str | None:
