@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -292,7 +293,7 @@ def test_the_more_trusted_is_believed_and_a_difference_told() -> None:
     label = Placement("gcp", "a4-highgpu-8g", "us-east1", "us-east1-b", "s-1", "b-1", evidence=("kubernetes",))
     slurm = Placement(block="leaf-7", evidence=("slurm",))
     found, problems = placement.merged([slurm, label, cloud])
-    assert (found.rack, found.block, found.evidence) == ("s-2", "b-2", ("gcp-metadata", "kubernetes", "slurm"))
+    assert (found.rack, found.block, found.evidence) == ("s-2", "b-2", ("gcp-metadata", "kubernetes"))
     assert [(one.subject, one.message) for one in problems] == [
         ("placement.rack", "gcp-metadata says s-2, kubernetes says s-1"),
         ("placement.block", "gcp-metadata says b-2, kubernetes says b-1"),
@@ -306,6 +307,32 @@ def test_an_nvlink_domain_is_told_two_ways_only_where_both_are_cliques() -> None
     found, problems = placement.merged([label, fabric, device])
     assert found.fabric_domain == f"{CLUSTER}.3"
     assert [one.message for one in problems] == [f"nvml says {CLUSTER}.3, kubernetes says {CLUSTER}.4"]
+
+
+def test_topograph_and_slurm_are_held_against_each_other() -> None:
+    topograph = Placement(block="leaf 1!", evidence=("topograph",))
+    slurm = Placement(block="leaf1", evidence=("slurm",))
+    found, problems = placement.merged([slurm, topograph])
+    assert (found.block, found.evidence) == ("leaf 1!", ("topograph",))
+    assert [(one.subject, one.message) for one in problems] == [
+        ("placement.block", "topograph says leaf 1!, slurm says leaf1")
+    ]
+    agreed, none = placement.merged([slurm, replace(topograph, block="leaf1")])
+    assert (agreed.evidence, none) == (("topograph", "slurm"), ())
+
+
+@pytest.mark.parametrize("zero", [None, "00000000-0000-0000-0000-000000000000"])
+def test_a_label_does_not_join_a_node_whose_fabric_ends_there(zero: str | None) -> None:
+    label = Placement("gcp", zone="us-east1-b", fabric_domain=f"{CLUSTER}.4", evidence=("kubernetes",))
+    alone = [gpu(number, Fabric(zero, "0", "completed")) for number in range(2)]
+    ((found,), (problem,)) = placement.of_domain(alone, [label])
+    assert (found.fabric_domain, found.zone) == (None, "us-east1-b")
+    assert (problem.subject, problem.reason) == ("placement.fabric_domain", "disagreement")
+    assert problem.message == (
+        f"nvml says that the NVLink fabric ends at this node (cluster UUID zero), kubernetes says {CLUSTER}.4"
+    )
+    unknown = [gpu(0, Fabric(None, None, "in progress"))]
+    assert placement.of_domain(unknown, [label]) == ([label], ())
 
 
 def gpu(number: int, fabric: Fabric | None) -> Accelerator:

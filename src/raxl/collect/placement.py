@@ -1,18 +1,19 @@
 """Where a node stands, from all who say something of it.
 
 The order of trust: the devices themselves (a fabric's clique, a TPU's environment), the cloud's own word, the firmware,
-Kubernetes' labels, Topograph's, Slurm. Each value is the first one's that says it, with its name as evidence.
+Kubernetes' labels, Topograph's, Slurm. Each value is the first one's that says it; the evidence names those who said
+what was taken.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import fields
-from typing import Any, Sequence
+from dataclasses import fields, replace
+from typing import Any, Mapping, Sequence
 
 from raxl.collect.alike import Steps
 from raxl.host.replay import ReplayHost
-from raxl.model.accelerator import Accelerator
+from raxl.model.accelerator import Accelerator, Fabric
 from raxl.model.placement import Placement
 from raxl.model.problem import DISAGREEMENT, Problem
 from raxl.model.report import Placed
@@ -43,11 +44,13 @@ def of_node(steps: Steps, accelerators: Sequence[Accelerator], stated: Sequence[
     """One placement: what the devices, the documents (`stated`) and the platforms say, with what contradicts itself."""
     platforms = steps.ask("platforms", _platforms)
     fabric, apart = of_fabric(accelerators)
-    place, differences = merged([fabric, *stated, *(place for one in platforms for place in one.placements)])
+    others = [*stated, *(place for one in platforms for place in one.placements)]
+    others, refuted = of_domain(accelerators, others)
+    place, differences = merged([fabric, *others])
     return Placed(
         (place,),
         next((one.silence for one in platforms if one.silence), None),
-        (*apart, *(problem for one in platforms for problem in one.problems), *differences),
+        (*apart, *(problem for one in platforms for problem in one.problems), *refuted, *differences),
     )
 
 
@@ -73,6 +76,30 @@ def of_fabric(accelerators: Sequence[Accelerator]) -> tuple[Placement, tuple[Pro
     return Placement(), (Problem("placement.fabric_domain", DISAGREEMENT, words, evidence),)
 
 
+def of_domain(
+    accelerators: Sequence[Accelerator], told: Sequence[Placement]
+) -> tuple[list[Placement], tuple[Problem, ...]]:
+    """The placements without a domain that the GPUs themselves refute, and a problem that names both.
+
+    A completed fabric whose cluster UUID is zero ends at its node, whatever a label says of it.
+    """
+    own = [one for one in accelerators if one.vendor == _NVLINK and one.fabric is not None]
+    ends_here = own and all(_is_alone(one.fabric) for one in own)
+    if not ends_here or all(one.fabric_domain is None for one in told):
+        return list(told), ()
+    evidence = tuple(name for name in own[0].evidence if name.startswith(_FABRIC_TELLERS))
+    words = f"{', '.join(evidence) or 'its driver'} says that the NVLink fabric ends at this node (cluster UUID zero)"
+    said = [(", ".join(one.evidence), one.fabric_domain) for one in told if one.fabric_domain is not None]
+    words += "".join(f", {who} says {domain}" for who, domain in said)
+    sources = (*evidence, *dict.fromkeys(who for who, _ in said))
+    problem = Problem("placement.fabric_domain", DISAGREEMENT, words, sources)
+    return [replace(one, fabric_domain=None) for one in told], (problem,)
+
+
+def _is_alone(fabric: Fabric | None) -> bool:
+    return fabric is not None and fabric.state == "completed" and not (fabric.domain or "").strip("0-")
+
+
 def _clique(device: Accelerator) -> str | None:
     fabric = device.fabric
     return f"{fabric.domain}.{fabric.clique}" if fabric and fabric.domain and fabric.clique else None
@@ -93,8 +120,13 @@ def merged(told: Sequence[Placement]) -> tuple[Placement, tuple[Problem, ...]]:
             words = ", ".join(f"{', '.join(one.evidence)} says {value}" for one, value in said)
             evidence = tuple(", ".join(one.evidence) for one, _ in said)
             problems.append(Problem(f"placement.{field}", DISAGREEMENT, words, evidence))
-    names = dict.fromkeys(name for one in told if one != Placement() for name in one.evidence)
+    names = dict.fromkeys(name for one in told if _gave(one, best) for name in one.evidence)
     return Placement(**best, evidence=tuple(names)), tuple(problems)
+
+
+def _gave(one: Placement, best: Mapping[str, Any]) -> bool:
+    """Whether it says one of the values that were taken."""
+    return any(getattr(one, field) == value for field, value in best.items())
 
 
 def _rank(one: Placement) -> int:
@@ -107,5 +139,7 @@ def _comparable(field: str, first: Placement, other: Placement, value: Any, said
         return True
     if field == "fabric_domain":
         return all(_CLIQUE.fullmatch(one) is not None for one in (value, said))
+    if {*first.evidence, *other.evidence} <= set(_RENAMES):
+        return True  # Topograph writes Slurm's topology: the names are meant to be the same
     same_cloud = first.provider is not None and first.provider == other.provider
     return same_cloud and not {*first.evidence, *other.evidence} & set(_RENAMES)
