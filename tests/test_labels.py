@@ -649,6 +649,42 @@ def test_a_head_is_started_as_a_head() -> None:
     found = checked(carrying({}, is_head=True))
     assert found.command is not None
     assert found.command.startswith("ray stop && ray start --head --labels=")
+    worker = hgx(name="gpu-09", ray_node_id="a9")
+    rays = cluster(carrying({}, is_head=True), RayNode("a9", "alive", "gpu-09"))
+    made = document(NODE, worker, cluster=rays, check=True)
+    assert made.restart == ("gpu-09", NODE.name)
+    text = " ".join(to_text(text_label_check.check(made, 100)).split())
+    warning = "This is the head: stopping it ends the cluster unless GCS fault tolerance is on, so it comes last"
+    assert text.index("gpu-09") < text.index("ray start --head") < text.index(warning)
+    assert text.count(warning) == 1
+
+
+def test_a_node_without_accelerators_needs_no_label_that_says_so() -> None:
+    bare_node = Node("cpu-1", "ray:a1", "a1", path_trust="physical", looked_for=LookedFor(("NVIDIA",), 9))
+    assert values(bare_node) == {"raxl/accelerators": "0", "raxl/scale-up": "none"}
+    mine = RayNode("a1", "alive", "cpu-1", labels={"team": "blue"})
+    assert checked(mine, bare_node) == Check("same")
+    stale = checked(replace(mine, labels={"raxl/accelerators": "8"}), bare_node)
+    assert [(one.key, one.found) for one in stale.differences] == [("raxl/accelerators", "8"), ("raxl/scale-up", None)]
+
+
+def test_a_node_that_did_not_answer_is_not_written_as_one_without_labels() -> None:
+    silent = Node("gpu-02", "ray:a2", "a2", problems=(Problem("node", TIMED_OUT, "no answer in 20 s"),))
+    made = document(NODE, silent)
+    told = "# gpu-02 did not answer, hence nothing is known of its labels: no answer in 20 s"
+    assert label_files.ray_args(made).splitlines()[-2:] == ["# gpu-02", told]
+    assert label_files.ray_args(document(silent)) == f"{told}\n"
+    assert label_files.ray_file(made).endswith(f"---\n# gpu-02\n{told}\n")
+    assert told in label_kubernetes.kuberay(made)
+    assert label_kubernetes.k8s(made).splitlines()[-1] == told
+
+
+def test_a_head_without_a_group_stands_under_its_own_spec() -> None:
+    rays = cluster(carrying({}, is_head=True), RayNode("a9", "alive", "gpu-09"))
+    made = document(NODE, hgx(name="gpu-09", ray_node_id="a9"), cluster=rays)
+    spec = yaml.safe_load(label_kubernetes.kuberay(made))["spec"]
+    assert spec["headGroupSpec"] == {"labels": values(NODE)}
+    assert [group["groupName"] for group in spec["workerGroupSpecs"]] == ["GROUP"]
 
 
 def test_nodes_without_an_answer_are_named() -> None:

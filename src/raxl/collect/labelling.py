@@ -29,6 +29,7 @@ def document(inventory: Inventory, check: bool = False) -> LabelsDocument:
             if any(problem.subject == "node" and problem.reason in UNREAD for problem in node.problems)
         ]
         nodes = label_check.checked(nodes, cluster, silent)
-    restart = tuple(node.node for node in nodes if node.check is not None and node.check.status == DIFFERS)
+    last = sorted(nodes, key=lambda node: bool(node.is_head))
+    restart = tuple(node.node for node in last if node.check is not None and node.check.status == DIFFERS)
     made: LabelsDocument = printable.record(LabelsDocument(LABELS, __version__, inventory.created, nodes, restart))
     return made

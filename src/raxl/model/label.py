@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from raxl.model.problem import UNREAD
+
 GPU_DOMAIN, ACCELERATOR_TYPE = "ray.io/gpu-domain", "ray.io/accelerator-type"
 """Keys that Ray names: https://docs.ray.io/en/latest/ray-core/scheduling/labels.html"""
 KEYS = (
@@ -94,12 +96,23 @@ class NodeLabels:
     ray_node_id: str | None = None
     group: str | None = None
     """The group that KubeRay or Ray's autoscaler made it in (`ray.io/node-group`); None: Ray tells none."""
+    is_head: bool | None = None
+    """Whether Ray's head runs there; None: Ray was not asked."""
     labels: tuple[Label, ...] = ()
     unlabelled: tuple[Unlabelled, ...] = ()
     not_counted: tuple[str, ...] = ()
     """The accelerators that no label counts, each with why: `nvidia:6 is lost`."""
     check: Check | None = None
     """None where nobody asked for it."""
+
+    @property
+    def refusal(self) -> str | None:
+        """Why nothing is known of the node as a whole: it did not answer; None where something is."""
+        told = {(one.reason, one.message) for one in self.unlabelled}
+        if self.labels or len(told) != 1 or len(self.unlabelled) != len(KEYS):
+            return None
+        ((reason, message),) = told
+        return message if reason in UNREAD else None
 
 
 @dataclass(frozen=True)
@@ -112,5 +125,5 @@ class LabelsDocument:
     """UTC, ISO 8601; a replay keeps the recording's."""
     nodes: tuple[NodeLabels, ...] = ()
     restart: tuple[str, ...] = ()
-    """With `--check`: the nodes, by name, whose raylets are to be started again."""
+    """With `--check`: the nodes, by name, whose raylets are to be started again, the head's last."""
     note: str = FIXED

@@ -22,7 +22,13 @@ def ray_file(document: LabelsDocument) -> str:
 
 
 def _part(node: NodeLabels) -> str:
-    return "".join(f"{line}\n" for line in (comment(node.node), *mapping(node, "")))
+    lines = [comment(node.node), *([no_answer(node)] if node.refusal else mapping(node, ""))]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def no_answer(node: NodeLabels) -> str:
+    """A comment: nothing is known of the node, which is not the same as a node without labels."""
+    return comment(f"{node.node} did not answer, hence nothing is known of its labels: {node.refusal}")
 
 
 def mapping(node: NodeLabels, indent: str) -> list[str]:
@@ -43,6 +49,8 @@ def ray_args(document: LabelsDocument) -> str:
             lines.append(comment(node.node))
         if node.labels:
             lines.append(shlex.quote("--labels=" + ",".join(f"{one.key}={one.value}" for one in node.labels)))
+        elif node.refusal:
+            lines.append(no_answer(node))
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Sequence
 
 from raxl.model.label import LabelsDocument, NodeLabels
-from raxl.render.label_files import comment, pairs
+from raxl.render.label_files import comment, no_answer, pairs
 from raxl.render.text_labels import named
 
 HEAD = "headgroup"
@@ -30,14 +30,15 @@ def kuberay(document: LabelsDocument) -> str:
     groups: dict[tuple[str | None, str | None], list[NodeLabels]] = {}
     for node in document.nodes:
         if node.labels:
-            groups.setdefault((node.group, None if node.group else _value(node, _SHAPE)), []).append(node)
+            group = HEAD if node.is_head else node.group
+            groups.setdefault((group, None if group else _value(node, _SHAPE)), []).append(node)
     lines = [
         comment("For the manifest of the RayCluster: KubeRay 1.5 or newer, the labels field of the group itself."),
         comment("rayStartParams.labels is refused. Pods keep their labels: delete a group's pods after the change."),
         comment("kubectl patch --type=merge would replace the whole list of groups: put the labels into the manifest."),
-        "spec:",
     ]
     heads = [nodes for (group, _), nodes in groups.items() if group == HEAD]
+    lines += [*(no_answer(node) for node in document.nodes if node.refusal), "spec:"]
     workers = [(group, nodes) for (group, _), nodes in groups.items() if group != HEAD]
     for nodes in heads:
         lines += ["  headGroupSpec:", *_labels(nodes, "    ")]
@@ -75,7 +76,7 @@ def k8s(document: LabelsDocument) -> str:
             words = [f"{one.key}={one.value}" for one in node.labels]
             lines.append(shlex.join(["kubectl", "label", "--overwrite", "node", name, *words]))
         else:
-            lines.append(comment(f"{node.node}: no label"))
+            lines.append(no_answer(node) if node.refusal else comment(f"{node.node}: no label"))
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -11,6 +11,7 @@ from raxl.render.columns import Column, Row, lay_out
 from raxl.render.quantity import listed
 from raxl.render.text import Line, Page, parted
 from raxl.render.text_labels import named
+from raxl.render.unknown import REMARK
 
 _COLUMNS = (
     Column("LABEL"),
@@ -19,13 +20,17 @@ _COLUMNS = (
     Column("THAT IS", rank=1, least=14),
 )
 _NONE = "–"
+HEAD_LAST = (
+    "This is the head: stopping it ends the cluster unless GCS fault tolerance is on, so it comes last, and every "
+    "raylet is started again after it."
+)
 
 
 def check(document: LabelsDocument, width: int, *, unicode: bool = True) -> list[Line]:
     """A table for the nodes that differ alike, with the line to type there; then the nodes by name."""
     page = Page(width, unicode)
     alike: dict[Check, list[NodeLabels]] = {}
-    for node in document.nodes:
+    for node in sorted(document.nodes, key=lambda node: bool(node.is_head)):
         if node.check and node.check.differences:
             alike.setdefault(replace(node.check, unchecked=()), []).append(node)
     blocks = [_nodes(page, told, nodes) for told, nodes in alike.items()]
@@ -40,7 +45,8 @@ def _nodes(page: Page, told: Check, nodes: Sequence[NodeLabels]) -> list[Line]:
         rows.append([(one.key, ""), (found, "fail" if one.found else "dim"), (wanted, ""), (one.message, "dim")])
     # The line is typed as it stands: it is neither cut nor folded.
     command: Line = [("  ", ""), (page.spell(told.command or ""), "")]
-    return [*page.fold(named(nodes), style="bold"), *lay_out(page, _COLUMNS, rows), command]
+    head = page.fold(HEAD_LAST, hang=3, lead=(f"{REMARK}  ", "warn")) if nodes[0].is_head else []
+    return [*page.fold(named(nodes), style="bold"), *lay_out(page, _COLUMNS, rows), command, *head]
 
 
 def _unchecked(page: Page, document: LabelsDocument) -> list[Line]:

@@ -24,6 +24,9 @@ from raxl.model.problem import NOT_ASKED, UNREAD
 _PORT = 6379
 """Where a head listens unless `ray start --port` says otherwise."""
 _RAYS = "ray.io/"
+_NO_ACCELERATOR = ("raxl/accelerators", "0")
+_NOTHING = {_NO_ACCELERATOR, ("raxl/scale-up", "none")}
+"""What a node without accelerators is labelled with."""
 
 
 def checked(nodes: Sequence[NodeLabels], cluster: Cluster, silent: Sequence[str]) -> tuple[NodeLabels, ...]:
@@ -36,7 +39,9 @@ def checked(nodes: Sequence[NodeLabels], cluster: Cluster, silent: Sequence[str]
     found = [replace(node, check=_check(node, ray.get(node.ray_node_id or ""), head, silent)) for node in nodes]
     seen = {node.ray_node_id for node in nodes}
     rest = [
-        NodeLabels(one.name or one.node_id, f"ray:{one.node_id}", one.node_id, check=Check(NO_ANSWER))
+        NodeLabels(
+            one.name or one.node_id, f"ray:{one.node_id}", one.node_id, is_head=one.is_head, check=Check(NO_ANSWER)
+        )
         for one in ray.values()
         if one.node_id not in seen
     ]
@@ -48,10 +53,18 @@ def _check(node: NodeLabels, mine: RayNode | None, head: str | None, silent: Seq
         return Check(NOT_IN_CLUSTER)
     if mine.node_id in silent:
         return Check(NO_ANSWER)
+    if _is_bare(node, mine):
+        return Check(SAME)
     differences = tuple(sorted(_differences(node, mine.labels), key=lambda one: KEYS.index(one.key)))
     unchecked = tuple(one.key for one in node.unlabelled if one.key in mine.labels and _is_open(one))
     command = _command(node, mine, head) if differences else None
     return Check(DIFFERS if differences else SAME, differences, unchecked, command)
+
+
+def _is_bare(node: NodeLabels, mine: RayNode) -> bool:
+    """Whether all that is to be said is that there are no accelerators, and the raylet says nothing of them."""
+    told = {(one.key, one.value) for one in node.labels}
+    return _NO_ACCELERATOR in told and told <= _NOTHING and not mine.labels.keys() & set(KEYS)
 
 
 def _differences(node: NodeLabels, carried: Mapping[str, str]) -> Iterator[Difference]:

@@ -34,6 +34,7 @@ def of_node(node: Node, cluster: Cluster | None = None) -> NodeLabels:
         source=node.source,
         ray_node_id=node.ray_node_id,
         group=mine.labels.get(GROUP) if mine else None,
+        is_head=mine.is_head if mine else None,
         labels=tuple(one for one in told if isinstance(one, Label)),
         unlabelled=tuple(one for one in told if isinstance(one, Unlabelled)),
         not_counted=found.out,
