@@ -388,7 +388,34 @@ def test_labels_that_the_raylets_lack_are_named() -> None:
     assert document.candidates[0].request is not None
     assert document.candidates[0].request.missing_labels == (MissingLabel("b", "ray.io/gpu-domain", f"{UUID}.3", "x"),)
     text = to_text(text_place.place(document, 200))
-    assert f"the raylets of b were not started with ray.io/gpu-domain={UUID}.3" in text
+    lacking = f"the raylets of b do not carry ray.io/gpu-domain={UUID}.3"
+    line = f"{lacking}: raxl labels, then restart them; until then Ray waits"
+    assert line in text
+    program = ray_python.program(document.candidates[0], document.candidates[0].request)
+    assert line in " ".join(program.replace("\n# ", " ").split())
+
+
+def test_a_type_that_raylets_lack_is_given_by_hand_or_the_model_is_asked_for() -> None:
+    """Ray gives the type by its own detection, so that `raxl labels` prints none."""
+    nodes = [node("nvidia-hgx-h100", name) for name in "ab"]
+    document = asked(Wanted(16), with_ray(nodes, ray_node("a", gpus=8), ray_node("b", gpus=8)))
+    (found,) = document.candidates
+    assert found.request is not None
+    assert found.request.missing_labels == tuple(
+        MissingLabel(name, "ray.io/accelerator-type", "H100", None, False) for name in "ab"
+    )
+    line = (
+        "the raylets of a, b do not carry ray.io/accelerator-type=H100: start them again with "
+        "ray start --labels=ray.io/accelerator-type=H100; until then Ray waits"
+    )
+    assert line in to_text(text_place.place(document, 200))
+    assert line in " ".join(ray_python.program(found, found.request).replace("\n# ", " ").split())
+    model = {"raxl/model": "H100-80GB-HBM3"}
+    (found,) = asked(
+        Wanted(16), with_ray(nodes, ray_node("a", gpus=8, **model), ray_node("b", gpus=8, **model))
+    ).candidates
+    assert found.request is not None
+    assert (found.request.bundle_label_selector, found.request.missing_labels) == ((model, model), ())
 
 
 def test_names_that_come_from_devices_never_act() -> None:

@@ -67,9 +67,11 @@ class MissingLabel:
     node: str
     key: str
     value: str
-    """What `raxl labels` prints for it."""
+    """What the selector wants."""
     has: str | None = None
     """What Ray has instead; None: nothing."""
+    is_printed: bool = True
+    """Whether `raxl labels` prints it; else it is Ray's own, which a raylet may be started with by hand."""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 from raxl.model.place import Candidate, RayRequest, Unread, not_read
 from raxl.model.printable import clean
+from raxl.render.place_missing import missing
 from raxl.render.text_place import BUSY, title
 
 _TASK_QUANTITIES = {"TPU": (8, 4, 2, 1)}
@@ -75,7 +76,7 @@ def program(found: Candidate, request: RayRequest, unread: Sequence[Unread] = ()
     """
     cpus = _cpus(found, request)
     return _PROGRAM.format(
-        heading=_heading(found, unread),
+        heading=_heading(found, request, unread),
         bundles=_repeated(request.bundles),
         labels=_repeated(request.bundle_label_selector),
         topology=_literal(request.topology_strategy),
@@ -86,11 +87,12 @@ def program(found: Candidate, request: RayRequest, unread: Sequence[Unread] = ()
     )
 
 
-def _heading(found: Candidate, unread: Sequence[Unread]) -> str:
+def _heading(found: Candidate, request: RayRequest, unread: Sequence[Unread]) -> str:
     told = [
         f"{title(found)}: {found.reason}.",
         f"{BUSY} The labels are those that raxl labels prints; a raylet has them from its start on. Ray 2.60 or newer.",
         *found.caveats,
+        *missing(request),
         *not_read(unread),
     ]
     lines = [line for text in told for line in textwrap.wrap(clean(text), 110, break_long_words=False)]

@@ -71,7 +71,7 @@ def _sentence(document: LabelsDocument) -> str:
         status: [node for node in document.nodes if node.check and node.check.status == status]
         for status in (SAME, DIFFERS, NO_ANSWER, NOT_IN_CLUSTER)
     }
-    wrong, right = found[DIFFERS], found[SAME]
+    wrong, right = sorted(found[DIFFERS], key=lambda node: bool(node.is_head)), found[SAME]
     count = len(wrong) + len(right)
     words = [f"{len(right)} of {count} carry the right labels" if wrong else _all(count)]
     if found[NO_ANSWER]:

@@ -10,13 +10,13 @@ from raxl.model.place import CLUSTER, FABRIC, NODE, Candidate, PlaceDocument, Ra
 from raxl.model.printable import clean
 from raxl.render.columns import Column, Row, lay_out
 from raxl.render.naming import counted
+from raxl.render.place_missing import missing, some
 from raxl.render.quantity import bit_rate, byte_rate, listed, name_ranges
 from raxl.render.text import UNBREAKABLE, Line, Page, Span, parted
 from raxl.render.unknown import INAPPLICABLE, REMARK, UNKNOWN
 
 BUSY = "This is what is there, not what is busy: Ray Core decides where the job runs, and when."
 _MOST_ROWS = 10
-_LONGEST_NAMES = 40
 _COLUMNS = (
     Column("", right=True),
     Column("WITHIN", rank=3, least=23),
@@ -178,22 +178,8 @@ def _remarks(page: Page, best: Candidate) -> list[Line]:
         told.append(
             f"{listed([*names, *([f'{more} more'] if more else [])])} {fit} these labels too, and Ray may choose it"
         )
-    if request is not None and request.missing_labels:
-        told.append(_missing(request))
+    told += missing(request) if request is not None else ()
     return [line for text in told for line in page.fold(text, 3, lead=(f"{REMARK}  ", "warn"))]
-
-
-def _missing(request: RayRequest) -> str:
-    labels = sorted({f"{one.key}={one.value}" for one in request.missing_labels})
-    nodes = _some([*dict.fromkeys(one.node for one in request.missing_labels)])
-    which = listed([*labels[:2], *([f"{len(labels) - 2} more"] if len(labels) > 2 else [])])
-    return f"the raylets of {nodes} were not started with {which}: raxl labels, then restart them; until then Ray waits"
-
-
-def _some(nodes: Sequence[str]) -> str:
-    """`gpu-00–7`; of many that make no run, the first and how many more."""
-    names = name_ranges(map(clean, nodes))
-    return names if len(names) <= _LONGEST_NAMES else f"{clean(nodes[0])} and {len(nodes) - 1} more"
 
 
 def _left_out(page: Page, document: PlaceDocument) -> list[Line]:
@@ -202,8 +188,7 @@ def _left_out(page: Page, document: PlaceDocument) -> list[Line]:
         nodes = reasons.setdefault(one.reason, {})
         nodes[one.node] = nodes.get(one.node, 0) + one.accelerators
     told = [
-        f"not counted: {sum(nodes.values())} on {_some([*nodes])} ({clean(reason)})"
-        for reason, nodes in reasons.items()
+        f"not counted: {sum(nodes.values())} on {some([*nodes])} ({clean(reason)})" for reason, nodes in reasons.items()
     ]
     return [line for text in told for line in page.fold(text, 3, "dim", (f"{REMARK}  ", "dim"))]
 
@@ -217,6 +202,6 @@ def _sentence(document: PlaceDocument) -> str:
     sets = sum(1 + len(one.alike) for one in document.candidates)
     what = f"{wanted.accelerators} × {clean(wanted.type)}" if wanted.type else f"{wanted.accelerators} of one type"
     inside = f" within one {'fabric domain' if wanted.within == FABRIC else wanted.within}" if wanted.within else ""
-    where = _some([seat.node for seat in best.seats])
+    where = some([seat.node for seat in best.seats])
     fits = "1 set of nodes fits" if sets == 1 else f"{sets} sets of nodes fit"
     return f"{fits} {what}{inside}; the best is {title(best)}: {where}."

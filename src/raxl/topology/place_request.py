@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from raxl.model.label import KEYS as LABEL_KEYS
 from raxl.model.label import Label
 from raxl.model.place import BLOCK, CLUSTER, FABRIC, NODE, RACK, SLICE, ZONE, MissingLabel, RayRequest, Wanted
-from raxl.topology import label_values
+from raxl.topology import label_values, ray_types
+from raxl.topology.label_devices import accelerator_type
 from raxl.topology.label_domain import gpu_domain
 from raxl.topology.place_stands import Found, Kind, Stand, domain
 from raxl.topology.working import fleet
@@ -49,11 +51,10 @@ def labels(stand: Stand) -> dict[str, str]:
 
 
 def _model(stand: Stand) -> str | None:
-    """The model without its vendor; none for a node whose accelerators differ."""
+    """The model as `raxl labels` tells it; none for a node whose accelerators differ."""
     if len({device.model for device in stand.node.accelerators}) > 1:
         return None
-    model, vendor = (stand.kind.model or "").strip(), f"{stand.kind.vendor} "
-    return model[len(vendor) :] if model.lower().startswith(vendor) else model
+    return ray_types.model(stand.devices[0])
 
 
 class Asker:
@@ -98,8 +99,8 @@ class Asker:
 
     def _selector(self, best: Found, others: Sequence[Found], kind: Kind) -> Selector:
         own = labels(best.taken[0].stand)
-        keys = [TYPE] if kind.type else [MODEL]
-        if kind.type in self._models and MODEL in own:
+        keys = [TYPE] if kind.type and not _has_model_alone(best, own) else [MODEL]
+        if kind.type in self._models and MODEL in own and MODEL not in keys:
             keys.append(MODEL)
         selector: Selector = {key: (own[key],) for key in keys if key in own}
         if best.scope == NODE:
@@ -150,6 +151,14 @@ def _stands(found: Found) -> Iterable[Stand]:
     return (*(one.stand for one in found.taken), *found.spare)
 
 
+def _has_model_alone(best: Found, own: Mapping[str, str]) -> bool:
+    """Whether all raylets of the set carry the model and not all the type, so that only the model can be asked for."""
+    carried = [one.stand.ray.labels if one.stand.ray else None for one in best.taken]
+    return all(one is not None and MODEL in own and one.get(MODEL) == own[MODEL] for one in carried) and not all(
+        one is not None and one.get(TYPE) == own.get(TYPE) for one in carried
+    )
+
+
 def _strategy(scope: str) -> Mapping[str, str]:
     if scope == NODE:
         return {NODE_ID: "STRICT_PACK"}
@@ -165,4 +174,9 @@ def _missing(best: Found, selector: Selector) -> Iterable[MissingLabel]:
         for key in keys if one.stand.ray is not None else ():
             has = one.stand.ray.labels.get(key) if one.stand.ray else None
             if key in wanted and has != wanted[key]:
-                yield MissingLabel(one.stand.node.name, key, wanted[key], has)
+                yield MissingLabel(one.stand.node.name, key, wanted[key], has, _is_printed(one.stand, key))
+
+
+def _is_printed(stand: Stand, key: str) -> bool:
+    """Whether `raxl labels` prints it for the node."""
+    return isinstance(accelerator_type(stand.node, fleet(stand.node)), Label) if key == TYPE else key in LABEL_KEYS
