@@ -418,6 +418,19 @@ def test_a_type_that_raylets_lack_is_given_by_hand_or_the_model_is_asked_for() -
     assert (found.request.bundle_label_selector, found.request.missing_labels) == ((model, model), ())
 
 
+def test_many_equal_bundles_and_nodes_are_written_once() -> None:
+    held = inventory([node("nvidia-hgx-h100", f"node-{number:03}", rack="r1") for number in range(38)])
+    text = to_text(text_place.place(asked(Wanted(300), held), 200)).replace("\xa0", " ")
+    assert 'bundles   [{"GPU": 8}] × 37, {"GPU": 4}\n' in text
+    assert "node-000–037" in text
+    plain = inventory([node("nvidia-hgx-h100", f"n{number}", rack="r1") for number in (10, 9, 8, 11)])
+    text = to_text(text_place.place(asked(Wanted(32), plain), 200)).replace("\xa0", " ")
+    assert '[{"GPU": 8}] × 4\n' in text
+    assert "n8–11" in text
+    (alone,) = [line for line in to_text(text_place.place(asked(Wanted(8)), 200)).splitlines() if "bundles" in line]
+    assert alone.replace("\xa0", " ").endswith('[{"GPU": 8}]')
+
+
 def test_names_that_come_from_devices_never_act() -> None:
     hostile = '"""\nimport os\x1b[31m\\"}]; {x} \ud800'
     one = node("nvidia-hgx-h100", "a", rack=hostile)

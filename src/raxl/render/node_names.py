@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from raxl.model.printable import clean
 from raxl.render.naming import counted
@@ -28,6 +28,16 @@ def node_ranges(names: Sequence[str]) -> str:
         else:
             of_prefix.append([number, number])
     return _written(_joined(runs), len(names))
+
+
+def ordered(names: Iterable[str]) -> list[str]:
+    """By prefix, then by number: node-2 before node-10."""
+
+    def place(name: str) -> tuple[str, int, str]:
+        found = _NUMBERED.fullmatch(name)
+        return (found[1], int(found[2]), name) if found else (name, -1, name)
+
+    return sorted(names, key=place)
 
 
 def _joined(runs: dict[tuple[str, int], list[list[int]]]) -> dict[tuple[str, int], list[list[int]]]:

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from raxl.model.place import MissingLabel, RayRequest
 from raxl.model.printable import clean
-from raxl.render.quantity import listed, name_ranges
+from raxl.render.node_names import node_ranges, ordered
+from raxl.render.quantity import listed
 
 _LONGEST_NAMES = 40
 
@@ -29,6 +30,6 @@ def _told(found: Sequence[MissingLabel], is_printed: bool) -> str:
 
 
 def some(nodes: Sequence[str]) -> str:
-    """`gpu-00–7`; of many that make no run, the first and how many more."""
-    names = name_ranges(map(clean, nodes))
+    """`gpu-00–07`; of many that make no run, the first and how many more."""
+    names = node_ranges(ordered(nodes))
     return names if len(names) <= _LONGEST_NAMES else f"{clean(nodes[0])} and {len(nodes) - 1} more"

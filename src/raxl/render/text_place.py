@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from raxl.model.link import FABRIC_NAMES
 from raxl.model.place import CLUSTER, FABRIC, NODE, Candidate, PlaceDocument, RayRequest, Seat, not_read
 from raxl.model.printable import clean
 from raxl.render.columns import Column, Row, lay_out
 from raxl.render.naming import counted
+from raxl.render.node_names import node_ranges, ordered
 from raxl.render.place_missing import missing, some
 from raxl.render.quantity import bit_rate, byte_rate, listed, name_ranges
 from raxl.render.text import UNBREAKABLE, Line, Page, Span, parted
@@ -17,6 +18,8 @@ from raxl.render.unknown import INAPPLICABLE, REMARK, UNKNOWN
 
 BUSY = "This is what is there, not what is busy: Ray Core decides where the job runs, and when."
 _MOST_ROWS = 10
+_MOST_WRITTEN = 3
+"""More equal bundles than this are written once, with their number."""
 _COLUMNS = (
     Column("", right=True),
     Column("WITHIN", rank=3, least=23),
@@ -75,7 +78,7 @@ def _row(one: Candidate) -> Row:
     within = _SCOPES.get(one.scope, one.scope)
     if one.domain is not None and one.scope != NODE:
         within = f"{within} {_short(one.domain)}"
-    names = name_ranges(clean(seat.node) for seat in one.seats)
+    names = node_ranges(ordered(seat.node for seat in one.seats))
     if one.spare:
         names += f" of {len(one.seats) + len(one.spare)}"
     alike = f"{len(one.alike)} more" if one.alike else ""
@@ -153,15 +156,23 @@ def _near(seat: Seat, kind: str) -> dict[str, list[str]]:
 def _asking(request: RayRequest | None) -> list[tuple[str, str]]:
     if request is None:
         return []
-    alike = {json.dumps(bundle) for bundle in request.bundles}
-    bundles = json.dumps([*request.bundles[:1]]) if len(alike) == 1 else json.dumps([*request.bundles])
-    times = f" × {len(request.bundles)}" if len(alike) == 1 and len(request.bundles) > 1 else ""
     return [
-        ("bundles", _typed(bundles + times)),
+        ("bundles", _typed(_folded(request.bundles))),
         ("labels", f"{_typed(json.dumps(request.bundle_label_selector[0]))} for each bundle"),
         ("topology", _typed(json.dumps(request.topology_strategy))),
         ("Python", _typed("--format python")),
     ]
+
+
+def _folded(bundles: Sequence[Mapping[str, int]]) -> str:
+    """`[{"GPU": 8}] × 37, {"GPU": 4}`; a few that differ as a list: `[{"GPU": 4}, {"GPU": 2}]`."""
+    runs: dict[str, int] = {}
+    for bundle in bundles:
+        written = json.dumps(dict(bundle))
+        runs[written] = runs.get(written, 0) + 1
+    if (len(bundles) > 1 and len(runs) == 1) or max(runs.values()) > _MOST_WRITTEN:
+        return ", ".join(f"[{one}] × {times}" if times > 1 else one for one, times in runs.items())
+    return f"[{', '.join(json.dumps(dict(bundle)) for bundle in bundles)}]"
 
 
 def _typed(text: str) -> str:
