@@ -9,6 +9,7 @@ import pytest
 
 from metadata_server import CANARY
 from raxl.collect import assemble, inputs, machines
+from raxl.errors import NoNodes
 from raxl.model.node import Node
 from raxl.model.placement import Placement
 from raxl.render import node_heading
@@ -107,6 +108,50 @@ def test_netq_tells_the_domain_and_an_ill_node() -> None:
         "NetQ says that the node's health is BAD"
     ]
     assert not [one for one in first.problems if one.subject == "links.fabric"]
+
+
+@pytest.mark.parametrize("network", ["x", None, 7, {"a": "b"}, ["nn-1", None]], ids=str)
+def test_an_entry_that_is_malformed_leaves_the_block_open(network: object) -> None:
+    sound = {"InstanceId": "i-1", "NetworkNodes": ["nn-1", "nn-2"], "AvailabilityZone": "us-east-1a"}
+    broken = {"InstanceId": "i-2", "NetworkNodes": network, "AvailabilityZone": "us-east-1a"}
+    one, other = nodes(json.dumps({"Instances": [sound, broken]}))
+    assert (one.name, one.placement.block, one.placement.zone) == ("i-1", "nn-2", "us-east-1a")
+    assert (other.name, other.placement.block, other.placement.zone) == ("i-2", None, "us-east-1a")
+    assert [(told.reason, told.message) for told in other.problems if told.subject == "placement.block"] == [
+        ("failed", "NetworkNodes is no list of names: which switch is nearest is not known")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ('{"Instances": []}', "cloud metadata"),
+        ('{"apiVersion": "v1", "items": [], "kind": "List", "metadata": {"resourceVersion": ""}}', "kubectl get nodes"),
+        ("apiVersion: v1\nitems: []\nkind: List\nmetadata:\n  resourceVersion: ''\n", "kubectl get nodes"),
+    ],
+    ids=["aws", "kubectl -o json", "kubectl -o yaml"],
+)
+def test_a_list_without_a_node_is_known_and_empty(text: str, form: str) -> None:
+    with pytest.raises(NoNodes) as told:
+        nodes(text)
+    assert (str(told.value), told.value.exit_code) == (f"given is empty ({form} that lists no node)", 4)
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_google_s_metadata_as_a_whole(indent: int | None, is_whole: bool) -> None:
+    instance = {
+        "attributes": {"ssh-keys": CANARY, "physical_host": "/b-1/s-1/h-1"},
+        "hostname": "n1.c.example.internal",
+        "machineType": "projects/1/machineTypes/a4-highgpu-8g",
+        "zone": "projects/1/zones/us-central1-a",
+    }
+    document = {"instance": instance, "project": {"projectId": CANARY}} if is_whole else instance
+    place = Placement("gcp", "a4-highgpu-8g", "us-central1", "us-central1-a", "s-1", "b-1", evidence=("gcp-metadata",))
+    assert places(json.dumps(document, indent=indent)) == {"n1": place}
+    bare = {"instance": {"attributes": {"physical_host": "/b-1/s-1/h-1"}}, "project": {}}
+    (found,) = places(json.dumps(bare, indent=indent)).values()
+    assert (found.provider, found.block, found.rack) == ("gcp", "b-1", "s-1")
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ RaxlError
 └── CannotStart             input unreadable; missing part                     exit 4
     ├── UnreadableInput     no such file; not permitted; damaged
     ├── UnknownForm         a file whose content is no form that is known
+    │   └── NoNodes         a list of nodes that is empty
     ├── TooLarge            an archive over the limits
     ├── SchemaTooNew        a snapshot that a newer raxl wrote
     ├── ClusterUnreachable  no Ray cluster answers at the address
@@ -71,6 +72,10 @@ class UnreadableInput(CannotStart):
 
 class UnknownForm(CannotStart):
     """An input whose content is none of the forms that are known."""
+
+
+class NoNodes(UnknownForm):
+    """A list of nodes that is empty."""
 
 
 class TooLarge(CannotStart):

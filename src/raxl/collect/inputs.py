@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Iterable, Mapping, NamedTuple, Sequence, TypeVar
 
 from raxl.collect import clock, machines
-from raxl.errors import CannotStart, TooLarge, UnknownForm, UnreadableInput
+from raxl.errors import CannotStart, NoNodes, TooLarge, UnknownForm, UnreadableInput
 from raxl.host import Answer, CommandOutput, Question, allowed, archive, plain_archive, snapshot
 from raxl.host.record import Recording
 from raxl.intake import documents, forms, tree
@@ -145,6 +145,8 @@ def _from_bytes(content: bytes, path: str) -> list[Recording]:
         raise TooLarge(f"{path} is larger than 256 MiB")
     text = forms.decoded(content)
     held = forms.recognise(text)
+    if not held and (form := forms.empty(text)):
+        raise NoNodes(f"{path} is empty", f"{form} that lists no node")
     if not held:
         raise UnknownForm(f"{path}: not a form that is known", f"known: {forms.KNOWN}")
     recordings = [_empty(path)]

@@ -22,7 +22,7 @@ from raxl.sources import azure_instance, gcp_places, json_text, oci_places
 FORM = "cloud metadata"
 _MARK = re.compile(
     r'"(?:NetworkNodes|vmSize|customer(?:HPCIslandId|NetworkBlock|LocalBlock|GpuMemoryFabric)|networkBlockId|rackId'
-    r'|availabilityDomain|availabilityZone|subBlock|subblock|physical_host_topology|DomainUUID)"'
+    r'|availabilityDomain|availabilityZone|subBlock|subblock|physical_host(?:_topology)?|DomainUUID)"'
 )
 _PREFIX = re.compile(r"([A-Za-z0-9][\w.-]{0,252}): ?$")
 _AZURE = ("vmSize", "location", "zone", "placementGroupId", "interconnectGroupId", "interconnectSubgroupId")
@@ -40,6 +40,8 @@ _OCI = (
 )
 _REGION = re.compile(r"[a-z]{2}(?:-[a-z]{1,20}){1,3}-[0-9]{1,2}")
 """`us-west-2` of the zone `us-west-2a`, and of the local zone `us-west-2-lax-1a`."""
+_AWS_EVIDENCE = "aws-instance-topology"
+_GCP_HOST = "physical_host"
 _NETQ_WELL = "HEALTHY"
 
 
@@ -69,11 +71,13 @@ def _oci(said: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]] | None:
 
 
 def _aws(said: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]] | None:
-    nodes = said.get("NetworkNodes")
-    if not isinstance(nodes, list) or not isinstance(said.get("InstanceId"), str):
+    """A `NetworkNodes` that is no list of names is kept as null: which switch is nearest is then not known."""
+    if "NetworkNodes" not in said or not isinstance(said.get("InstanceId"), str):
         return None
+    nodes = said["NetworkNodes"]
+    is_whole = isinstance(nodes, list) and all(isinstance(one, str) for one in nodes)
     kept = texts(said, ["InstanceId", "InstanceType", "AvailabilityZone"])
-    return kept.get("InstanceId"), {**kept, "NetworkNodes": [one for one in nodes[:16] if isinstance(one, str)]}
+    return kept.get("InstanceId"), {**kept, "NetworkNodes": nodes[-16:] if is_whole else None}
 
 
 def _aws_placement(said: Mapping[str, Any]) -> Placement:
@@ -85,7 +89,7 @@ def _aws_placement(said: Mapping[str, Any]) -> Placement:
         region=found[0] if zone and (found := _REGION.match(zone)) else None,
         zone=zone,
         block=nodes[-1] if nodes else None,
-        evidence=("aws-instance-topology",),
+        evidence=(_AWS_EVIDENCE,),
     )
 
 
@@ -100,14 +104,30 @@ def _identity_placement(said: Mapping[str, Any]) -> Placement:
 
 
 def _gcp(said: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]] | None:
-    topology = said.get("physical_host_topology", said.get("physicalHostTopology", said))
+    """The topology alone, or the whole metadata (`?recursive=true`), whose attributes may have the older text alone."""
+    instance = inner(said, "instance") or said
+    attributes = inner(instance, "attributes") or said
+    topology = attributes.get("physical_host_topology", attributes.get("physicalHostTopology", attributes))
     place = gcp_places.of_names(topology) if isinstance(topology, dict) else gcp_places.of_topology(topology)
-    return (None, {"block": place[0], "subBlock": place[1]}) if all(place) else None
+    if not all(place):
+        place = gcp_places.of_host(texts(attributes, [_GCP_HOST]).get(_GCP_HOST))
+    own = {name: gcp_places.last(value) for name, value in texts(instance, ["zone", "machineType"]).items()}
+    host = texts(instance, ["hostname"]).get("hostname")
+    return (host, {"block": place[0], "subBlock": place[1], **own}) if all(place) else None
 
 
 def _gcp_placement(said: Mapping[str, Any]) -> Placement:
     block, rack = gcp_places.of_names(said)
-    return Placement(provider=gcp_places.PROVIDER, rack=rack, block=block, evidence=(gcp_places.EVIDENCE,))
+    zone = said.get("zone")
+    return Placement(
+        provider=gcp_places.PROVIDER,
+        instance_type=said.get("machineType"),
+        region=gcp_places.region(zone),
+        zone=zone,
+        rack=rack,
+        block=block,
+        evidence=(gcp_places.EVIDENCE,),
+    )
 
 
 def _netq(said: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]] | None:
@@ -132,6 +152,12 @@ KINDS = (
 def recognises(text: str) -> bool:
     """Whether such a document is in it."""
     return _MARK.search(text) is not None and any(True for _ in _records(text))
+
+
+def is_empty(text: str) -> bool:
+    """Whether it is an answer about a fleet that lists no machine."""
+    values = [document.value for document in json_text.documents(text)]
+    return bool(values) and all(isinstance(one, dict) and one.get("Instances") == [] for one in values)
 
 
 def own(text: str) -> str:
@@ -165,6 +191,9 @@ def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:
     if found:
         kind, record = found[0]
         placements = [kind.placement(record.said)]
+        if record.said.get("NetworkNodes", ()) is None:
+            words = "NetworkNodes is no list of names: which switch is nearest is not known"
+            problems.append(Problem("placement.block", FAILED, words, (_AWS_EVIDENCE,)))
         health = record.said.get("Health", _NETQ_WELL)
         if health != _NETQ_WELL:
             problems.append(Problem("links.fabric", FAILED, f"NetQ says that the node's health is {health}", ("netq",)))

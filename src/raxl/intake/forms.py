@@ -8,7 +8,7 @@ from importlib import import_module
 
 from raxl.host import Question
 from raxl.host.record import question_of_command
-from raxl.intake import documents
+from raxl.intake import cloud_documents, documents, kubernetes_nodes
 from raxl.sources import nvidia_smi_topo, nvidia_smi_xml
 
 HWLOC = Question("document", "hwloc-xml")
@@ -60,6 +60,14 @@ def recognise(text: str) -> list[tuple[Question, str]]:
     parallel shell or a web page put before every line is taken off.
     """
     return next((held for variant in _variants(text) if (held := _held(variant))), [])
+
+
+def empty(text: str) -> str | None:
+    """The form of a document that lists no node; None for any other text."""
+    if len(text) > _ENOUGH:
+        return None
+    lists = {cloud_documents.FORM: cloud_documents.is_empty, kubernetes_nodes.FORM: kubernetes_nodes.is_empty}
+    return next((form for form, is_empty in lists.items() if is_empty(text)), None)
 
 
 def _variants(text: str) -> Iterator[str]:

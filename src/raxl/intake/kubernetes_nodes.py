@@ -23,6 +23,12 @@ def recognises(text: str) -> bool:
     return _MARK.search(text) is not None and any(True for _ in _records(text))
 
 
+def is_empty(text: str) -> bool:
+    """Whether it is a list of kubectl's without an entry."""
+    found = [value for value, _ in _documents(text)]
+    return bool(found) and all(value.get("items") == [] for value in found)
+
+
 def own(text: str) -> str:
     """A line a node: its name, its cloud, and the labels that are read."""
     return placed_hosts.lines([_line(record) for record in _records(text)])
