@@ -98,17 +98,21 @@ def link(name: str, target: str, kind: bytes = tarfile.SYMTYPE) -> tuple[tarfile
     return member, b""
 
 
+MEASURED = """
+import json, os, sys, time
+begun, nowhere = time.monotonic(), [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in (1, 2)]
+_, status, usage = os.wait4(os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, file_actions=nowhere), 0)
+print(json.dumps([os.waitstatus_to_exitcode(status), time.monotonic() - begun, usage.ru_maxrss]))
+"""
+"""In a small process: the most memory of a child is at least that of the one that started it."""
+
+
 def peak(*arguments: str) -> tuple[int, float, int]:
     """Exit code, seconds, and the most memory in KiB that a raxl of its own took."""
-    begun = time.monotonic()
-    child = os.posix_spawn(
-        sys.executable,
-        [*RAXL, *arguments],
-        os.environ,
-        file_actions=[(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in (1, 2)],
-    )
-    _, status, usage = os.wait4(child, 0)
-    return os.waitstatus_to_exitcode(status), time.monotonic() - begun, usage.ru_maxrss
+    command = [sys.executable, "-c", MEASURED, *RAXL, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    code, seconds, kibibytes = json.loads(done.stdout)
+    return code, seconds, kibibytes
 
 
 # --- what is no recording -------------------------------------------------------------------------------------------
