@@ -55,6 +55,18 @@ MACHINES = {
         "Ray would give no accelerator type (it has none for this PCI id): start it with "
         "--labels=ray.io/accelerator-type=AMD-Radeon-AI-PRO-R9700",
     ),
+    "amd-mi308x": Expected(
+        "y",
+        "ray.GPU.type",
+        "Ray would call it AMD-Instinct-MI308X-OAM, and its own constant says AMD-Instinct-MI308X: ask for "
+        "AMD-Instinct-MI308X-OAM",
+    ),
+    "amd-rocr-and-hip": Expected(
+        "yynn",
+        "ray.GPU.visible",
+        "HIP_VISIBLE_DEVICES counts among those that ROCR_VISIBLE_DEVICES leaves, and Ray counts by the former alone: "
+        "unset ROCR_VISIBLE_DEVICES",
+    ),
     "amd-none-given": Expected(
         "n",
         "ray.GPU",
@@ -244,6 +256,12 @@ MACHINES = {
         "Ray would register 3 TPU (TPU_VISIBLE_CHIPS=0,0,9 names 0 twice and names 9, which is not here): set "
         "TPU_VISIBLE_CHIPS=0",
     ),
+    "tpu-without-name": Expected(
+        "yyyyyyyy",
+        "ray.TPU.head",
+        "Ray would give no TPU-v6e-8-head and no slice labels unless Google's metadata server answers (no TPU_NAME and "
+        "TPU_WORKER_ID in the environment): set TPU_NAME and TPU_WORKER_ID",
+    ),
     "tpu-two-functions-a-chip": Expected(
         "yyy",
         "ray.TPU",
@@ -370,7 +388,16 @@ def test_ray_itself_registers_what_the_correction_says(name: str, ray: Ray) -> N
     if not given and not environment:
         assert any(
             word in message
-            for word in ("uninstall", "--labels", "correct ", "give the container", "load the", "repair")
+            for word in (
+                "uninstall",
+                "--labels",
+                "correct ",
+                "give the container",
+                "load the",
+                "repair",
+                "ask for",
+                "set TPU",
+            )
         )
         return
     wanted = {"GPU": given.get("num_gpus"), **given.get("resources", {})}
@@ -429,6 +456,14 @@ def test_devices_of_two_types_are_all_called_after_the_first() -> None:
     message = "Ray would call all of them L40S, after the first (2 H100 among them): start it with"
     step = """--resources='{"H100": 2}' and ask for those"""
     assert told(here(nvml=Reading(4, "nvml")), devices) == [("ray.GPU.type", f"{message} {step}")]
+
+
+def test_models_that_ray_calls_the_same_are_told_apart() -> None:
+    models = ["NVIDIA A100-SXM4-40GB", "NVIDIA A100-SXM4-40GB", "NVIDIA A100-SXM4-80GB"]
+    devices = [device(index, kind="A100", model=model) for index, model in enumerate(models)]
+    message = "Ray would call them A100 alike (2 A100-SXM4-40GB and 1 A100-SXM4-80GB): start it with"
+    step = """--resources='{"A100-SXM4-40GB": 2, "A100-SXM4-80GB": 1}' and ask for those"""
+    assert told(here(nvml=Reading(3, "nvml")), devices) == [("ray.GPU.type", f"{message} {step}")]
 
 
 def test_partitions_of_an_amd_gpu_are_counted_one_by_one_as_its_runtime_shows_them() -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from raxl.model.accelerator import Accelerator
 from raxl.model.problem import DISAGREEMENT, Problem
-from raxl.topology import ray_given, ray_lists, ray_types, ray_usable
-from raxl.topology.label_values import made_valid
-from raxl.topology.ray_counts import AMD, GAUDI, GPUS, NEURON, NVIDIA, TENSTORRENT, TPU, Here
+from raxl.topology import ray_given, ray_lists, ray_naming, ray_usable
+from raxl.topology.ray_counts import GPUS, NEURON, NVIDIA, TENSTORRENT, TPU, Here
 from raxl.topology.ray_detection import OVERRIDE, Detection, Found
 
 _LISTED = " to the UUIDs of MIG devices that nvidia-smi -L lists"
@@ -28,7 +27,7 @@ def problems(known: Detection, devices: Sequence[Accelerator], here: Here) -> tu
         if resource not in known.random and (known.unknown is None or resource in known.registers):
             words = _miscounted(one, known.registers.get(resource, 0), devices, here)
             found += [_problem(f"ray.{resource}", words, one.count.evidence)] if words else []
-            found += _mistyped(one, known.registers.get(resource, 0), devices)
+            found += ray_naming.problems(one, known.registers.get(resource, 0), devices, here)
     return tuple(found)
 
 
@@ -208,32 +207,3 @@ def _step(one: Found, usable: int | None) -> str:
     else:
         install = f"install {package} beside Ray" if package else "make the device files visible here"
     return f"{install}{', or ' + given if given else ''}"
-
-
-def _mistyped(one: Found, number: int, devices: Sequence[Accelerator]) -> Iterable[Problem]:
-    """Ray takes the type from device 0, and has none for some families."""
-    own = ray_usable.of_resource(one.family.resource, devices)
-    if not number or not own or any(device.vendor != own[0].vendor for device in own):
-        return
-    subject, first = f"ray.{one.family.resource}.type", own[0]
-    if one.family in (GAUDI, TENSTORRENT) or (one.family is AMD and first.ray.type is None):
-        name = ray_types.spelling(first)
-        if name:
-            label = made_valid(name)
-            why = "it has none for this PCI id" if one.family is AMD else "its detection never gives one here"
-            message = (
-                f"Ray would give no accelerator type ({why}): start it with --labels=ray.io/accelerator-type={label}"
-            )
-            yield _problem(subject, message)
-        return
-    types: dict[str, list[Accelerator]] = {}
-    for device in own:
-        if device.ray.type and device.state != "lost":
-            types.setdefault(device.ray.type, []).append(device)
-    if len(types) > 1 and first.ray.type:
-        others = {kind: len(found) for kind, found in types.items() if kind != first.ray.type}
-        words = ", ".join(f"{count} {kind}" for kind, count in others.items())
-        step = f"start it with {flags(others)} and ask for those"
-        yield _problem(
-            subject, f"Ray would call all of them {first.ray.type}, after the first ({words} among them): {step}"
-        )
