@@ -229,7 +229,9 @@ def _with_devices(
     }
     return replace(
         result,
-        numa_nodes=tuple(replace(one, accelerator=memory.get(one.id)) for one in result.numa_nodes),
+        numa_nodes=tuple(replace(one, accelerator=memory.get(one.id)) for one in result.numa_nodes)
+        if memory
+        else result.numa_nodes,
         accelerators=accelerators,
         nics=with_roles,
         switches=(*pcie_switches, *report.switches) if report.switches else pcie_switches,

@@ -42,7 +42,7 @@ _FABRIC_TELLERS = ("nvml", "nvidia-smi -q")
 
 def of_node(steps: Steps, accelerators: Sequence[Accelerator], stated: Sequence[Placement]) -> Placed:
     """One placement: what the devices, the documents (`stated`) and the platforms say, with what contradicts itself."""
-    platforms = steps.ask("platforms", _platforms)
+    platforms = [steps.ask(f"platform {name}", _of_platform, name) for name in registry.PLATFORMS]
     fabric, apart = of_fabric(accelerators)
     others = [*stated, *(place for one in platforms for place in one.placements)]
     others, refuted = of_domain(accelerators, others)
@@ -54,8 +54,9 @@ def of_node(steps: Steps, accelerators: Sequence[Accelerator], stated: Sequence[
     )
 
 
-def _platforms(host: ReplayHost) -> tuple[Placed, ...]:
-    return tuple(plugin.parse(plugin.ask(host)) for plugin in registry.platforms())
+def _of_platform(host: ReplayHost, name: str) -> Placed:
+    plugin = registry.platform(name)
+    return plugin.parse(plugin.ask(host))
 
 
 def of_fabric(accelerators: Sequence[Accelerator]) -> tuple[Placement, tuple[Problem, ...]]:

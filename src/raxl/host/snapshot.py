@@ -142,41 +142,50 @@ def read(files: Mapping[str, bytes], name: str, top: str = "") -> list[Recording
                 "install a newer raxl",
             )
         if len(manifest["nodes"]) == 1:
-            return [_recording(_below(files, top + folder)) for folder in manifest["nodes"]]
-        inner = _below(files, top[:-1]) if top else files
-        folders = _by_folder(inner)
-        return [_recording(_one_of(inner, folders, folder)) for folder in manifest["nodes"]]
+            return [_recording(files, f"{top}{folder}/") for folder in manifest["nodes"]]
+        folders = _by_folder(files, top)
+        return [_recording(*_one_of(files, top, folders, folder)) for folder in manifest["nodes"]]
     except (KeyError, ValueError, TypeError, AttributeError, IndexError, OverflowError, RecursionError) as error:
         raise UnreadableInput(f"{name} is a damaged snapshot", f"{type(error).__name__}: {error}"[:200]) from error
 
 
-def _by_folder(files: Mapping[str, bytes]) -> Dict[str, Dict[str, bytes]]:
+def _by_folder(files: Mapping[str, bytes], top: str) -> Dict[str, Dict[str, bytes]]:
     """The files below each `nodes/NAME`, found in one pass: an archive may hold many nodes."""
     folders: Dict[str, Dict[str, bytes]] = {}
     for path, content in files.items():
-        nodes, _, rest = path.partition("/")
+        nodes, _, rest = path[len(top) :].partition("/") if path.startswith(top) else ("", "", "")
         name, _, inner = rest.partition("/")
         if inner:
             folders.setdefault(f"{nodes}/{name}", {})[inner] = content
     return folders
 
 
-def _one_of(files: Mapping[str, bytes], folders: Mapping[str, Dict[str, bytes]], folder: str) -> Mapping[str, bytes]:
+def _one_of(
+    files: Mapping[str, bytes], top: str, folders: Mapping[str, Dict[str, bytes]], folder: str
+) -> tuple[Mapping[str, bytes], str]:
+    """The files of one machine, and below what they lie."""
     if folder.count("/") == 1 and not folder.startswith("/"):
-        return folders.get(folder, {})
-    return _below(files, folder)
+        return folders.get(folder, {}), ""
+    return files, f"{top}{folder}/"
 
 
-def _below(files: Mapping[str, bytes], folder: str) -> Dict[str, bytes]:
-    start = len(folder) + 1
-    return {path[start:]: content for path, content in files.items() if path.startswith(folder + "/")}
-
-
-def _recording(files: Mapping[str, bytes]) -> Recording:
-    manifest = json.loads(files["manifest.json"])
+def _recording(files: Mapping[str, bytes], top: str) -> Recording:
+    """The machine whose files lie below `top`."""
+    answers: Dict[Question, Answer] = {}
+    others: Dict[str, bytes] = {}
+    root, start, known = f"{top}root/", len(top), _KNOWN.get
+    for path, content in files.items():
+        if path.startswith(root):
+            question, answer = known(_of_file, path[start:], content)
+            answers[question] = answer
+        elif path.startswith(top):
+            others[path[start:]] = content
+    answers.update(_others(others))
+    answers.update(_LISTINGS.get(_of_lines, "", others.get("root.jsonl", b"")))
+    manifest = json.loads(others["manifest.json"])
     reason, message = manifest["unasked"]
     return Recording(
-        _answers(files),
+        answers,
         name=str(manifest["name"]),
         source=str(manifest["source"]),
         created=str(manifest["created"]),
@@ -187,23 +196,9 @@ def _recording(files: Mapping[str, bytes]) -> Recording:
     )
 
 
-def _answers(files: Mapping[str, bytes]) -> Dict[Question, Answer]:
-    found: Dict[Question, Answer] = {}
-    known = _KNOWN.get
-    for path, content in files.items():
-        if path.startswith("root/"):
-            question, answer = known(_of_file, path, content)
-            found[question] = answer
-    found.update(_others(files))
-    found.update(_LISTINGS.get(_of_lines, "", files.get("root.jsonl", b"")))
-    return found
-
-
 def _others(files: Mapping[str, bytes]) -> Iterable[tuple[Question, Answer]]:
     """What is no file of the machine's."""
     for path, content in files.items():
-        if path.startswith("root/"):
-            continue
         if path.startswith("documents/"):
             yield Question("document", path[len("documents/") :]), Answer(allowed.command_output(_text(content)))
         elif path.startswith("ray/") and path.endswith(".json"):

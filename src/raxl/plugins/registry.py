@@ -76,7 +76,13 @@ def built_in(name: str) -> AcceleratorPlugin:
 @cache
 def platforms() -> tuple[PlatformPlugin, ...]:
     """Every platform plug-in, in the table's order."""
-    return tuple(map(_load, PLATFORMS.values()))
+    return tuple(map(platform, PLATFORMS))
+
+
+@cache
+def platform(name: str) -> PlatformPlugin:
+    """One of raxl's own platform plug-ins."""
+    return _load(PLATFORMS[name])  # type: ignore[no-any-return]
 
 
 def ask_tasks() -> list[str]:

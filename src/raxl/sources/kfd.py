@@ -7,6 +7,7 @@ https://docs.kernel.org/gpu/amdgpu; the keys are those of drivers/gpu/drm/amd/am
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Mapping, NamedTuple
 
 from raxl.host import Answer, Host, stripped
@@ -148,6 +149,12 @@ def _link(numbers: Mapping[str, int]) -> KfdLink:
     )
 
 
-def _numbers(answer: Answer) -> dict[str, int]:
-    found = ((key, int(value)) for key, value in _LINE.findall((stripped(answer) or "") + "\n"))
+def _numbers(answer: Answer) -> Mapping[str, int]:
+    return _of_text(stripped(answer) or "")
+
+
+@lru_cache(1 << 11)
+def _of_text(text: str) -> Mapping[str, int]:
+    """Never to be changed: machines of one kind have the texts of banks and links in common, and so the numbers."""
+    found = ((key, int(value)) for key, value in _LINE.findall(text + "\n"))
     return {key: value for key, value in found if (0 if key in _RANGES else _LEAST) <= value <= _RANGES.get(key, _MOST)}

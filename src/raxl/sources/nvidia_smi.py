@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Sequence
 
 from raxl.host import Answer
@@ -26,7 +27,7 @@ def witness(query: Answer, printed: Answer, own: Sequence[str]) -> Witness:
     listed = {gpu.address for gpu in log.gpus if gpu.address} if log is not None else set()
     claims = [_device(index, gpu) for index, gpu in enumerate(log.gpus)] if log is not None else []
     problems = _query_problems(log) if log is not None else []
-    links, contradictions = _matrix_links(matrix) if matrix is not None else ([], [])
+    links, contradictions = _matrix_links(printed.value.stdout) if matrix is not None else ((), ())
     if matrix is not None:
         claims += _from_matrix(matrix, own if log is None else [])
         listed.update(own if log is None else [])
@@ -36,9 +37,9 @@ def witness(query: Answer, printed: Answer, own: Sequence[str]) -> Witness:
         silence=_refusal(query, QUERY) if log is None else _UNLISTED,
         unseen=unseen,
         claims=tuple(claims),
-        links=tuple(links),
+        links=links,
         nics=tuple(Nic(name, evidence=(MATRIX,)) for name in matrix.nics) if matrix is not None else (),
-        problems=tuple(problems + contradictions),
+        problems=(*problems, *contradictions),
         software=software(QUERY, log.driver, log.cuda) if log is not None else (),
         listing=len(log.gpus) if log is not None else None,
         listed=frozenset(listed),
@@ -112,7 +113,10 @@ def _from_matrix(matrix: nvidia_smi_topo.Matrix, places: Sequence[str]) -> list[
     return claims
 
 
-def _matrix_links(matrix: nvidia_smi_topo.Matrix) -> tuple[list[LinkClaim], list[Problem]]:
+@lru_cache(32)
+def _matrix_links(printed: str) -> tuple[tuple[LinkClaim, ...], tuple[Problem, ...]]:
+    """Nothing in it is a machine's own: those of one kind print the same."""
+    matrix = nvidia_smi_topo.parse(printed)
     links: dict[frozenset[str], LinkClaim] = {}
     problems = [Problem("links", DISAGREEMENT, words, (MATRIX,)) for words in _few(matrix.differences)]
     for (a, b), value in matrix.cells.items():
@@ -131,7 +135,7 @@ def _matrix_links(matrix: nvidia_smi_topo.Matrix) -> tuple[list[LinkClaim], list
         if known.link_class != claim.link_class:
             message = f"the matrix calls {a}–{b} {known.link_class} in one row and {claim.link_class} in the other"
             problems.append(Problem("links", DISAGREEMENT, message, (MATRIX,)))
-    return list(links.values()), problems
+    return tuple(links.values()), tuple(problems)
 
 
 def _few(messages: Sequence[str]) -> Sequence[str]:
