@@ -1,17 +1,20 @@
 """What `raxl topo` over many nodes costs, reading and parsing included, and what asking as many live would take.
 
-    python benchmarks/cluster_scale.py [--sizes 100,1000,10000] [--kinds NAME,NAME] [--task-times 1.0,1.6,20]
+    python benchmarks/cluster_scale.py [--sizes 100,1000,10000] [--kinds NAME,NAME] [--rounds 25]
 
 Each archive is of a distinct machine, made from the recordings of the tests (and the snapshots below RAXL_CORPUS) with
 identities of its own. Prints a line for each measure with its bound and the ratio to it, and exits 1 when one is
-exceeded. `--task-times`: seconds that a node's task takes at the median, at the 95th percentile, and at most.
+exceeded. The live fan-out is simulated with the times that raxl's own task takes on each node of the lab, in that many
+rounds, on its own and with one node in a hundred that never answers.
 """
 
 from __future__ import annotations
 
 import argparse
 import heapq
+import json
 import os
+import random
 import subprocess
 import sys
 import tempfile
@@ -24,6 +27,10 @@ from typing import NamedTuple
 
 import many_archives
 
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
+
+from lab import Lab
+
 RAXL = str(Path(sys.executable).parent / "raxl")
 CORE_SECONDS = 4e-3
 """Of one core, for each node."""
@@ -31,6 +38,8 @@ BYTES = 150 << 10
 """For each node."""
 WALL_SECONDS, PEAK_BYTES = 60.0, 2 << 30
 """For 10,000 nodes on two cores."""
+BUDGET_SECONDS = 20.0
+"""After which a node that does not answer is given up."""
 IN_FLIGHT = (16, 32, 64, 128, 256)
 
 
@@ -62,10 +71,12 @@ def write(folder: Path, kinds: Sequence[str], numbers: range) -> None:
         (folder / f"{number:05}.tar.gz").write_bytes(many_archives.distinct(sources[name], number))
 
 
-def cost(folder: Path) -> Cost:
-    """One run of `raxl topo` on the folder, its processes included."""
+def cost(folder: Path, cores: int) -> Cost:
+    """One run of `raxl topo` on the folder with so many cores, its processes included."""
     begun = time.perf_counter()
-    process = subprocess.Popen([RAXL, "topo", "--from", str(folder)], stdout=subprocess.DEVNULL)
+    chosen = ",".join(map(str, sorted(os.sched_getaffinity(0))[:cores]))
+    command = ["taskset", "--cpu-list", chosen, RAXL, "topo", "--from", str(folder)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode not in (0, 3):
@@ -81,31 +92,46 @@ def unpacking(folder: Path) -> float:
     return time.process_time() - begun
 
 
-def fan_out(nodes: int, in_flight: int, times: Sequence[float]) -> float:
+def measured(rounds: int) -> list[float]:
+    """Seconds of a node's task, measured on real nodes of the lab."""
+    with Lab() as lab:
+        done = lab.head.run([sys.executable, str(Path(__file__).with_name("task_times.py")), str(rounds)], timeout=580)
+    if done.returncode != 0:
+        raise SystemExit(done.stderr)
+    return [float(one) for one in json.loads(done.stdout.splitlines()[-1])]
+
+
+def fan_out(nodes: int, in_flight: int, times: Iterator[float]) -> float:
     """Seconds until the last of the nodes has answered, so many being asked at once."""
     ends: list[float] = []
-    for _, taken in zip(range(nodes), _spread(times), strict=False):
+    for _, taken in zip(range(nodes), times, strict=False):
         begun = heapq.heappop(ends) if len(ends) == in_flight else 0.0
         heapq.heappush(ends, begun + taken)
     return max(ends)
 
 
-def _spread(times: Sequence[float]) -> Iterator[float]:
-    """Task times without end: 95 of a hundred around the median, four at the 95th percentile, one at most."""
-    median, high, most = times
+def _drawn(times: Sequence[float], hanging: int) -> Iterator[float]:
+    """Times without end, drawn from those that were measured; `hanging` of a hundred are the whole budget instead."""
+    draw = random.Random(20)
     while True:
-        for place in range(100):
-            yield most if place == 50 else high if place % 25 == 7 else median
+        yield BUDGET_SECONDS if draw.randrange(100) < hanging else draw.choice(times)
 
 
 def live(times: Sequence[float], core: float) -> None:
     """What asking 10,000 nodes would take, and how many in flight keep two cores that parse busy."""
-    for in_flight in IN_FLIGHT:
-        taken = fan_out(10_000, in_flight, times)
-        sys.stdout.write(f"10,000 nodes live, {in_flight:4} in flight: {taken:7.1f} s\n")
-    mean = fan_out(10_000, 1, times) / 10_000
+    low, median, high, most = (sorted(times)[round(part * (len(times) - 1))] for part in (0, 0.5, 0.95, 1))
     sys.stdout.write(
-        f"a task takes {mean:.2f} s at the mean and {core * 1e3:.1f} ms of a core here: two cores are busy with "
+        f"a task in the lab ({len(times)} measured, one node at a time, each in a new worker): least {low:.2f} s, "
+        f"median {median:.2f} s, p95 {high:.2f} s, most {most:.2f} s\n"
+    )
+    for in_flight in IN_FLIGHT:
+        whole, some = (fan_out(10_000, in_flight, _drawn(times, hanging)) for hanging in (0, 1))
+        sys.stdout.write(
+            f"10,000 nodes live, {in_flight:4} in flight: {whole:7.1f} s; with 1 % that never answer {some:7.1f} s\n"
+        )
+    mean = sum(times) / len(times)
+    sys.stdout.write(
+        f"at {mean:.2f} s a task and {core * 1e3:.1f} ms of a core here for its answer, two cores are busy with "
         f"{2 * mean / core:.0f} in flight; fewer leave them waiting\n"
     )
 
@@ -114,7 +140,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sizes", default="100,1000,10000")
     parser.add_argument("--kinds", default="")
-    parser.add_argument("--task-times", default="1.0,1.6,20")
+    parser.add_argument("--rounds", type=int, default=25)
     options = parser.parse_args()
     kinds = [kind for kind in options.kinds.split(",") if kind]
     within: list[bool] = []
@@ -125,10 +151,11 @@ def main() -> int:
             with ProcessPoolExecutor() as pool:
                 parts = [range(start, min(start + steps, size)) for start in range(0, size, steps)]
                 list(pool.map(write, [folder] * len(parts), [kinds] * len(parts), parts))
-            here, bare = cost(folder), unpacking(folder)
+            alone, here, bare = cost(folder, 1), cost(folder, 2), unpacking(folder)
         known.append((size, here))
-        within.append(told(f"{size} nodes, of one core for each", here.core / size * 1e3, CORE_SECONDS * 1e3, "ms"))
-        sys.stdout.write(f"{'':44} {here.core / bare:9.1f} times what unpacking alone takes\n")
+        within.append(told(f"{size} nodes, of one core for each", alone.core / size * 1e3, CORE_SECONDS * 1e3, "ms"))
+        sys.stdout.write(f"{'':44} {alone.core / bare:9.1f} times what unpacking alone takes\n")
+        sys.stdout.write(f"{'the same, two cores working at once':44} {here.core / size * 1e3:9.2f} ms\n")
         share = WALL_SECONDS * max(size / 10_000, 0.01)
         within.append(told(f"{size} nodes, from start to end", here.wall, share, "s"))
         within.append(told(f"{size} nodes, the largest process", here.peak / 2**20, PEAK_BYTES / 2**20, "MiB"))
@@ -137,7 +164,7 @@ def main() -> int:
         within.append(
             told("memory for each further node", (last.peak - first.peak) / (many - few) / 1024, BYTES / 1024, "KiB")
         )
-    live([float(one) for one in options.task_times.split(",")], known[-1][1].core / known[-1][0])
+    live(measured(options.rounds), known[-1][1].core / known[-1][0])
     return 0 if all(within) else 1
 
 

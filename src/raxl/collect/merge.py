@@ -295,6 +295,8 @@ def _silences(group: list[Claim]) -> dict[str, Silence]:
 
 
 def _contradictions(name: str, group: list[Claim]) -> Iterable[Problem]:
+    if len(group) == 1:
+        return
     for field in _COMPARED:
         told = dict.fromkeys((one.evidence, said) for one in group if (said := _said(one, field)) is not None)
         if _differ(field, {said for _, said in told}):

@@ -7,11 +7,10 @@ Whatever is out of the ordinary (a link, a long header, a damaged one, a size ov
 from __future__ import annotations
 
 import zlib
-from functools import lru_cache
-from typing import Dict, Iterable, Optional
+from typing import Dict, Optional
 from zlib import adler32
 
-from raxl.host.archive import KEPT
+from raxl.host.archive import KEPT, inside
 
 LARGEST_PACKED = 4 << 20
 _LARGEST = 64 << 20
@@ -22,6 +21,8 @@ _AFTER_TYPE = bytes(100) + b"ustar  \0" + bytes(247)
 _FILE, _LONG_NAME = b"\0 0" + _AFTER_TYPE, b"\0 L" + _AFTER_TYPE
 """What follows the checksum in the header of a plain file without an owner's name, and of the next one's long name."""
 _LONGEST_NAME = 4096
+_BLANKS = 8 * 0x20
+"""The checksum counts its own field as blanks: these, and not its six digits, a NUL and a blank."""
 
 
 def files(packed: bytes) -> Optional[Dict[str, bytes]]:
@@ -47,16 +48,21 @@ def _files(raw: bytes) -> Optional[Dict[str, bytes]]:
     place, end, long_name = 0, len(raw), b""
     while place < end:
         header = raw[place : place + _BLOCK]
+        size, stated = header[124:135], header[148:154]
         is_file = header.endswith(_FILE)
         if not is_file and (long_name or not header.endswith(_LONG_NAME)):
-            is_end = header == _END and not long_name and not raw[place:].strip(b"\0")
-            return found if is_end and _are_plain(found) else None
+            return found if header == _END and not long_name and not raw[place:].strip(b"\0") else None
+        if not (size.isdigit() and stated.isdigit() and header.isascii()):
+            return None
+        # The lower half of an Adler-32 is one more than the sum of the bytes, and 512 of ASCII do not wrap it around.
+        total = (adler32(header) & 0xFFFF) - (adler32(stated) & 0xFFFF) - 0x20 + _BLANKS
+        try:
+            length, checksum = int(size, 8), int(stated, 8)
+        except ValueError:
+            return None
         start = place + _BLOCK
-        length = _length(header[124:135])
         place = start + (length + _BLOCK - 1) // _BLOCK * _BLOCK
-        # An Adler-32 of 512 bytes of ASCII does not wrap around, so that its lower half is their sum, and one more.
-        is_whole = header.isascii() and adler32(header) & 0xFFFF == _sum(header[148:154]) and place <= end
-        if not is_whole or not 0 <= length <= KEPT:
+        if checksum != total or length > KEPT or place > end:
             return None
         if not is_file:
             long_name = raw[start : start + min(length, _LONGEST_NAME)].partition(b"\0")[0]
@@ -65,34 +71,12 @@ def _files(raw: bytes) -> Optional[Dict[str, bytes]]:
             continue
         path = (long_name or header[:100].partition(b"\0")[0]).decode("ascii")
         long_name = b""
+        if not path:
+            return None
+        if "/." in path or "//" in path or path[0] in "./" or path[-1] == "/":
+            known = inside(path)
+            if not known:
+                return None
+            path = known
         found[path] = raw[start : start + length]
     return None
-
-
-def _are_plain(paths: Iterable[str]) -> bool:
-    """Whether none of them needs a second look: it leads inside, and is spelled in one way only."""
-    all_of_them = "\n".join(("", *paths, ""))
-    return not any(part in all_of_them for part in ("/.", "//", "\n.", "\n/", "/\n", "\n\n"))
-
-
-@lru_cache(1 << 12)
-def _length(octal: bytes) -> int:
-    """The size of a file as its header writes it; -1 for what is no number."""
-    return _number(octal)
-
-
-@lru_cache(1 << 14)
-def _sum(stated: bytes) -> int:
-    """What the lower half of a header's Adler-32 has to be, by the checksum that it states; -1 for what is none.
-
-    The checksum counts its own field as blanks, and not as its six digits, a NUL and a blank.
-    """
-    checksum = _number(stated)
-    return -1 if checksum < 0 else checksum + (adler32(stated) & 0xFFFF) + 0x20 - 8 * 0x20
-
-
-def _number(octal: bytes) -> int:
-    try:
-        return int(octal, 8) if octal.isdigit() else -1
-    except ValueError:
-        return -1

@@ -69,8 +69,16 @@ def value(element: Element, path: str) -> str | None:
 
 
 def _raw(element: Element, path: str) -> str:
-    found = element.find(path)
+    found = _at(element, path)
     return "" if found is None else _text(found)
+
+
+def _at(element: Element, path: str) -> Element | None:
+    """The first element at a path: `find` is written in C for a single name, and in Python for more."""
+    found: Element | None = element
+    for name in path.split("/"):
+        found = None if found is None else found.find(name)
+    return found
 
 
 def _text(element: Element) -> str:
@@ -117,9 +125,9 @@ _UNCORRECTED = ("sram_uncorrectable", "sram_uncorrectable_parity", "sram_uncorre
 
 def _gpu(element: Element, is_cut: bool) -> Gpu:
     words = {name: word for name, paths in _WORDS.items() if (word := _word(element, paths)) is not None}
-    errors = element.find("ecc_errors/volatile")
+    errors = _at(element, "ecc_errors/volatile")
     if errors is not None:
-        told = [_raw(errors, path) for path in (*_UNCORRECTED, "double_bit/total") if errors.find(path) is not None]
+        told = [_raw(errors, path) for path in (*_UNCORRECTED, "double_bit/total") if _at(errors, path) is not None]
         uncorrected = nvidia_smi_counters.total(told)
         words = words if uncorrected is None else {**words, "ecc_uncorrected": uncorrected}
     if pci_address(element.get("id")):
@@ -129,7 +137,7 @@ def _gpu(element: Element, is_cut: bool) -> Gpu:
 
 
 def _word(element: Element, paths: Sequence[str]) -> str | None:
-    held = [_text(found) for path in paths if (found := element.find(path)) is not None]
+    held = [_text(found) for path in paths if (found := _at(element, path)) is not None]
     return next((word for word in held if values.says(word) is not None), held[0] if held else None)
 
 
