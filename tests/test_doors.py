@@ -23,6 +23,9 @@ ROOMS = {
     "topology": {"model"},
     "render": {"model"},
     "collect": {"model", "host", "sources", "intake", "plugins", "topology"},
+    "transfer": {"model", "host"},
+    "transports": {"model", "host", "sources", "transfer"},
+    "bench": {"model", "host", "plugins", "collect", "transfer"},
 }
 """By room, what it may import besides the standard library and `raxl.errors`; `cli` may import everything."""
 
@@ -30,14 +33,16 @@ THIRD_PARTIES = {
     "msgspec": ("model/codec.py",),
     "rich": ("render/", "cli/streams.py"),
     "typer": ("cli/",),
-    "ray": ("collect/ray_cluster.py",),
+    "ray": ("collect/ray_cluster.py", "transfer/ray_ends.py", "transports/"),
     "grpc": ("collect/ray_cluster.py",),
     "httpx": ("collect/",),
     "yaml": ("intake/yaml_events.py", "collect/catalog_files.py"),
     "pynvml": ("sources/nvml_library.py",),
     "amdsmi": ("sources/amdsmi_library.py",),
     "prometheus_client": (),
-    "torch": (),
+    "torch": ("transports/",),
+    "numpy": ("transports/",),
+    "nixl": ("transports/",),
 }
 """By package, the only places that may import it."""
 
@@ -82,7 +87,7 @@ def test_a_room_imports_only_from_the_rooms_that_its_door_opens_to(path: Path) -
         assert other == room or other in ROOMS[room], f"{name(path)} imports {module}"
 
 
-@pytest.mark.parametrize("folder", ["accelerators", "platforms"])
+@pytest.mark.parametrize("folder", ["accelerators", "platforms", "transports"])
 def test_plug_ins_do_not_import_each_other(folder: str) -> None:
     for path in (SOURCE / folder).glob("*.py"):
         for module in imports(ast.parse(path.read_text())):

@@ -8,7 +8,7 @@ import typer
 
 
 def command(
-    kind: Annotated[str, typer.Argument(metavar="KIND", help="diff, inventory, labels, path, place or plugins")],
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="bench, diff, inventory, labels, path, place or plugins")],
 ) -> None:
     """Print the JSON Schema of an output."""
     from raxl.cli.streams import Streams

@@ -7,10 +7,12 @@ from typing import Any, Callable, TypeVar
 from raxl.model.difference import DifferencesDocument
 from raxl.model.inventory import Inventory
 from raxl.model.label import LabelsDocument
+from raxl.model.measurement import Bench
 from raxl.model.path import PathDocument
 from raxl.model.place import PlaceDocument
 from raxl.model.plugin import PluginsDocument
 
+BENCH = "raxl.bench/v1"
 INVENTORY = "raxl.inventory/v1"
 PATH = "raxl.path/v1"
 PLACE = "raxl.place/v1"
@@ -18,6 +20,7 @@ PLUGINS = "raxl.plugins/v1"
 LABELS = "raxl.labels/v1"
 DIFF = "raxl.diff/v1"
 KINDS: dict[str, type] = {
+    "bench": Bench,
     "diff": DifferencesDocument,
     "inventory": Inventory,
     "labels": LabelsDocument,

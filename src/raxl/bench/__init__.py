@@ -1,0 +1,1 @@
+"""Plans, analyses and judges what `raxl bench-transport` measures."""
