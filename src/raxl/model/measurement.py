@@ -256,7 +256,8 @@ class Bench:
     raxl_version: str
     created: str
     environment: Mapping[str, Any]
-    """`nodes`: by name what each end said of itself (versions, variables, interfaces, load); `harness`: its own cost."""
+    """`nodes`: by name what each end said of itself (versions, variables, interfaces, load);
+    `harness`: its own cost."""
     runs: Sequence[Run] = ()
     fits: Sequence[Fit] = ()
     slow: Sequence[Slow] = ()

@@ -1,0 +1,111 @@
+"""Ends that are actors of Ray: each a process of its own on the node that was named, ended after its transport."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any, Callable, Mapping
+
+from raxl.transfer import EndFailed, EndLost
+
+START_SECONDS = 60.0
+"""A worker on a busy node takes a while."""
+
+
+class RayEnd:
+    """An actor that runs functions which travel with their code."""
+
+    def __init__(self, node: Mapping[str, Any], environment: Mapping[str, str], has_tensors: bool) -> None:
+        """`node`: `id`, `name` and `address` as Ray says them. `has_tensors`: prepared for Ray Direct Transport."""
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        import ray
+
+        self.node, self.node_id, self.address = str(node["name"]), str(node["id"]), str(node["address"])
+        options: dict[str, Any] = {"num_cpus": 0, "max_restarts": 0, "max_task_retries": 0}
+        if has_tensors:
+            options["enable_tensor_transport"] = True
+        actor: Any = ray.remote(**options)(_made())
+        strategy = NodeAffinitySchedulingStrategy(self.node_id, soft=False)
+        self.handle = actor.options(
+            scheduling_strategy=strategy, runtime_env={"env_vars": dict(environment)} if environment else {}
+        ).remote()
+        self.pid = 0
+
+    def ready(self, seconds: float = START_SECONDS) -> None:
+        """Waits until it runs. Raises `EndLost` or `TimeoutError`."""
+        self.pid = self.call(_pid, seconds=seconds)
+
+    def start(self, function: Callable[..., Any], *arguments: Any) -> RayPending:
+        return RayPending(self.handle.run.remote(function, *arguments), self.node)
+
+    def call(self, function: Callable[..., Any], *arguments: Any, seconds: float = START_SECONDS) -> Any:
+        return self.start(function, *arguments).result(seconds)
+
+    def end(self) -> None:
+        """Kills the actor: some libraries crash when a process leaves by itself."""
+        import ray
+
+        ray.kill(self.handle, no_restart=True)
+
+
+class RayPending:
+    """A task of such an actor."""
+
+    def __init__(self, reference: Any, node: str) -> None:
+        self.reference, self._node = reference, node
+
+    def result(self, seconds: float) -> Any:
+        return waited(self.reference, self._node, seconds)
+
+
+def waited(reference: Any, node: str, seconds: float) -> Any:
+    """What a reference of Ray's holds. Raises `EndLost`, `EndFailed`, and `TimeoutError` when it takes too long."""
+    import ray
+    from ray import exceptions
+
+    try:
+        return ray.get(reference, timeout=seconds)
+    except exceptions.GetTimeoutError as error:
+        raise TimeoutError(f"no answer from {node} within {seconds:g} s") from error
+    except exceptions.RayTaskError as error:
+        cause = error.cause if isinstance(error.cause, BaseException) else error
+        raise EndFailed(f"{type(cause).__name__}: {first_line(cause)}") from error
+    except exceptions.RayError as error:
+        raise EndLost(f"{type(error).__name__}: {first_line(error)}") from error
+
+
+def first_line(error: BaseException) -> str:
+    """The first words of an error; of one that carries a traceback, its last ones."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    return (lines[-1] if any(line.startswith("Traceback") for line in lines) else lines[0])[:300]
+
+
+def travels(module: Any) -> None:
+    """Lets functions of a module be sent with their code, so that it need not be installed where they run."""
+    from ray import cloudpickle
+
+    cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
+
+
+def kill_worker(state: dict[str, Any]) -> None:
+    """Ends the process at once, as the kernel would for want of memory."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _pid(state: dict[str, Any]) -> int:
+    return os.getpid()
+
+
+def _made() -> type:
+    """A class within a function, so that its code travels too."""
+
+    class Ended:
+        def __init__(self) -> None:
+            self._state: dict[str, Any] = {}
+
+        def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
+            return function(self._state, *arguments)
+
+    Ended.__name__ = Ended.__qualname__ = "raxl_end"
+    return Ended

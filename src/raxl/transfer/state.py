@@ -1,0 +1,148 @@
+"""What an end says of itself, so that a figure can be understood later: versions, variables, interfaces, load."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import platform
+import re
+import socket
+import struct
+import subprocess
+from typing import Any
+
+_PREFIXES = ("UCX_", "NCCL_", "RCCL_", "GLOO_", "FI_", "TP_SOCKET_IFNAME")
+_SECRET = re.compile(r"TOKEN|SECRET|PASSW|KEY|CREDENTIAL", re.IGNORECASE)
+_PACKAGES = ("ray", "torch", "numpy", "nixl", "cupy")
+_SIOCGIFADDR = 0x8915
+_SPEED_UNKNOWN = (-1, 0, 65535, 4294967295)
+_SHARED_MEMORY = "/dev/shm"  # noqa: S108 - it is asked how much is free
+_TC = ("/usr/sbin/tc", "/sbin/tc", "/usr/bin/tc")
+
+
+def read(state: dict[str, Any], address: str) -> dict[str, Any]:
+    """All of it; `address` is the one that peers use, whose interface is `interface`."""
+    interfaces = {name: _interface(name) for name in sorted(os.listdir("/sys/class/net"))}
+    owner = next((name for name, one in interfaces.items() if one["address"] == address), None)
+    return {
+        "hostname": socket.gethostname(),
+        "kernel": platform.release(),
+        "python": platform.python_version(),
+        "packages": _packages(),
+        "variables": {
+            name: value
+            for name, value in sorted(os.environ.items())
+            if name.startswith(_PREFIXES) and not _SECRET.search(name)
+        },
+        "interface": owner,
+        "interfaces": interfaces,
+        "rdma": sorted(os.listdir("/sys/class/infiniband")) if os.path.isdir("/sys/class/infiniband") else [],
+        "congestion_control": _line("/proc/sys/net/ipv4/tcp_congestion_control"),
+        "cores": len(os.sched_getaffinity(0)),
+        "load": _load(),
+        "steal_seconds": _steal(),
+        "governor": _line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        "cpu_hertz": _hertz(),
+        "memory_available_bytes": _available(),
+        "shared_memory_bytes": _free(_SHARED_MEMORY),
+    }
+
+
+def load(state: dict[str, Any]) -> dict[str, Any]:
+    """Processes that are running or want to, per core; and the seconds that were stolen by the hypervisor so far."""
+    return {"load": _load(), "cores": len(os.sched_getaffinity(0)), "steal_seconds": _steal()}
+
+
+def _interface(name: str) -> dict[str, Any]:
+    folder = f"/sys/class/net/{name}"
+    speed = _integer(f"{folder}/speed")
+    is_real = os.path.exists(f"{folder}/device")
+    return {
+        "address": _address(name),
+        "mtu": _integer(f"{folder}/mtu"),
+        # A veth says 10 Gbit/s whatever it is: only what has a device says its own speed.
+        "speed_bits_per_second": speed * 1_000_000 if is_real and speed not in (None, *_SPEED_UNKNOWN) else None,
+        "is_virtual": not is_real,
+        "is_tun": os.path.exists(f"{folder}/tun_flags"),
+        "shaped_bits_per_second": _shaped(name),
+    }
+
+
+def _address(name: str) -> str | None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+        try:
+            told = fcntl.ioctl(one.fileno(), _SIOCGIFADDR, struct.pack("256s", name.encode()[:15]))
+        except OSError:
+            return None
+    return socket.inet_ntoa(told[20:24])
+
+
+def _shaped(name: str) -> int | None:
+    """The rate of a token bucket on the interface, in bits per second: `tc qdisc show dev eth0`."""
+    tool = next((path for path in _TC if os.path.exists(path)), None)
+    if tool is None:
+        return None
+    try:
+        command = [tool, "qdisc", "show", "dev", name]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=2)  # noqa: S603 - a trusted path
+    except (OSError, subprocess.SubprocessError):
+        return None
+    found = re.search(r"\btbf\b.*?\brate ([0-9.]+)([KMGT]?)bit", done.stdout)
+    return int(float(found[1]) * 1000 ** " KMGT".index(found[2] or " ")) if found else None
+
+
+def _packages() -> dict[str, str]:
+    from importlib import metadata
+
+    found = {}
+    for name in _PACKAGES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _load() -> float:
+    return os.getloadavg()[0]
+
+
+def _steal() -> float | None:
+    line = _line("/proc/stat") or ""
+    words = line.split()
+    return int(words[8]) / os.sysconf("SC_CLK_TCK") if len(words) > 8 and words[8].isdigit() else None
+
+
+def _hertz() -> int | None:
+    kilohertz = _integer("/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq")
+    return kilohertz * 1000 if kilohertz else None
+
+
+def _available() -> int | None:
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            found = re.search(r"^MemAvailable:\s+([0-9]+) kB", file.read(), re.MULTILINE)
+    except OSError:
+        return None
+    return int(found[1]) * 1024 if found else None
+
+
+def _free(folder: str) -> int | None:
+    try:
+        told = os.statvfs(folder)
+    except OSError:
+        return None
+    return told.f_bavail * told.f_frsize
+
+
+def _line(path: str) -> str | None:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.readline().strip() or None
+    except OSError:
+        return None
+
+
+def _integer(path: str) -> int | None:
+    text = _line(path)
+    return int(text) if text is not None and text.lstrip("-").isdigit() else None
