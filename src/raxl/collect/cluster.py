@@ -60,6 +60,11 @@ def address_of(given: str | None) -> str:
     return given or os.environ.get(VARIABLE) or "auto"
 
 
+def environment() -> dict[str, str]:
+    """That of a child that joins a cluster."""
+    return {name: value for name, value in os.environ.items() if name not in _NOT_KEPT}
+
+
 def asker(address: str, timeout: float, plugins: Sequence[Installed] = ()) -> Asking:
     """A process that has begun to join the cluster and to ask its nodes; `timeout` is a node's whole budget."""
     begun = Asking(address, timeout)
@@ -91,7 +96,7 @@ class Asking:
             stdout=subprocess.DEVNULL,
             stderr=self._errors,
             pass_fds=(descriptor,),
-            env={name: value for name, value in os.environ.items() if name not in _NOT_KEPT},
+            env=environment(),
             cwd="/",
             start_new_session=True,
         )
@@ -138,7 +143,7 @@ class Asking:
         word = ""
         for word, values in self._lines():
             if word == "error":
-                raise _error(values)
+                raise error(values)
             if word == "cluster":
                 whole = values
             elif word == "node":
@@ -225,5 +230,5 @@ def _short(name: str) -> str:
     return name if re.fullmatch("[0-9.]+|.*:.*", name) else name.partition(".")[0]
 
 
-def _error(values: dict[str, str]) -> CannotStart | UsageError:
+def error(values: dict[str, str]) -> CannotStart | UsageError:
     return _ERRORS.get(values["kind"], CannotStart)(values["what"], values["why"], values["try"])

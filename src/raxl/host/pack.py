@@ -62,14 +62,14 @@ def collector(version: str, tasks: Sequence[str], libraries: Mapping[str, str]) 
     """The collector's text: what to ask (`module:name`), the classes that call vendor libraries by the library's name,
     and every module that asking needs, pure-Python bindings among them."""
     named = [entry.partition(":")[0] for entry in (*tasks, *libraries.values())]
-    sources = _closure([MAIN, "raxl.host.child", *named])
+    sources = modules([MAIN, "raxl.host.child", *named])
     sources.update((name, source) for name in BINDINGS if (source := _source(name)) is not None)
     return _TEXT.format(
         version=version, modules=repr(json.dumps(sources)), tasks=list(tasks), libraries=dict(libraries)
     )
 
 
-def _closure(names: Iterable[str]) -> dict[str, tuple[bool, str]]:
+def modules(names: Iterable[str]) -> dict[str, tuple[bool, str]]:
     """The named modules, the packages above them and what they import of raxl: is it a package, and its text."""
     found: dict[str, tuple[bool, str]] = {}
     waiting = list(names)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from raxl.accelerators import AcceleratorPlugin
     from raxl.platforms import PlatformPlugin
+    from raxl.transports import TransportPlugin
 
 BUILT_IN = {
     "nvidia": "raxl.accelerators.nvidia:Nvidia",
@@ -46,6 +47,11 @@ PLATFORMS = {
 }
 """raxl's own platform plug-ins, in the same way."""
 
+TRANSPORTS = {
+    "tcp": "raxl.transports.tcp:Tcp",
+}
+"""raxl's own transports, in the same way; in the order in which they are measured."""
+
 LIBRARIES = {"nvml": "raxl.sources.nvml_library:Nvml", "amdsmi": "raxl.sources.amdsmi_library:AmdSmi"}
 """Vendor libraries that a plug-in may ask, each by the class that calls it inside the asking process."""
 
@@ -77,6 +83,11 @@ def built_in(name: str) -> AcceleratorPlugin:
 def platforms() -> tuple[PlatformPlugin, ...]:
     """Every platform plug-in, in the table's order."""
     return tuple(map(platform, PLATFORMS))
+
+
+def transport(entry: str) -> TransportPlugin:
+    """A transport by its entry point, `module:Class`."""
+    return _load(entry)  # type: ignore[no-any-return]
 
 
 @cache

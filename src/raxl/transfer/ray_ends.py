@@ -13,10 +13,13 @@ START_SECONDS = 60.0
 
 
 class RayEnd:
-    """An actor that runs functions which travel with their code."""
+    """An actor that runs functions of raxl's, whether raxl is installed on its node or not."""
 
-    def __init__(self, node: Mapping[str, Any], environment: Mapping[str, str], has_tensors: bool) -> None:
-        """`node`: `id`, `name` and `address` as Ray says them. `has_tensors`: prepared for Ray Direct Transport."""
+    def __init__(
+        self, node: Mapping[str, Any], modules: Any, environment: Mapping[str, str], has_tensors: bool
+    ) -> None:
+        """`node`: `id`, `name` and `address` as Ray says them. `modules`: what `raxl.host.pack.modules` gave, or Ray's
+        reference to it. `has_tensors`: prepared for Ray Direct Transport."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         import ray
@@ -29,7 +32,7 @@ class RayEnd:
         strategy = NodeAffinitySchedulingStrategy(self.node_id, soft=False)
         self.handle = actor.options(
             scheduling_strategy=strategy, runtime_env={"env_vars": dict(environment)} if environment else {}
-        ).remote()
+        ).remote(modules)
         self.pid = 0
 
     def ready(self, seconds: float = START_SECONDS) -> None:
@@ -81,13 +84,6 @@ def first_line(error: BaseException) -> str:
     return (lines[-1] if any(line.startswith("Traceback") for line in lines) else lines[0])[:300]
 
 
-def travels(module: Any) -> None:
-    """Lets functions of a module be sent with their code, so that it need not be installed where they run."""
-    from ray import cloudpickle
-
-    cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
-
-
 def kill_worker(state: dict[str, Any]) -> None:
     """Ends the process at once, as the kernel would for want of memory."""
     os.kill(os.getpid(), signal.SIGKILL)
@@ -98,10 +94,28 @@ def _pid(state: dict[str, Any]) -> int:
 
 
 def _made() -> type:
-    """A class within a function, so that its code travels too."""
+    """A class within a function, so that Ray sends its text; it serves raxl's modules to its process from theirs."""
 
     class Ended:
-        def __init__(self) -> None:
+        def __init__(self, modules: Mapping[str, Any]) -> None:
+            import importlib.abc
+            import importlib.machinery
+            import sys
+
+            class Packed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+                def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
+                    if name not in modules:
+                        return None
+                    return importlib.machinery.ModuleSpec(name, self, is_package=modules[name][0])
+
+                def create_module(self, spec: Any) -> Any:
+                    return None
+
+                def exec_module(self, module: Any) -> None:
+                    text = modules[module.__name__][1]
+                    exec(compile(text, module.__name__, "exec"), module.__dict__)  # noqa: S102 - raxl's own text
+
+            sys.meta_path.insert(0, Packed())
             self._state: dict[str, Any] = {}
 
         def run(self, function: Callable[..., Any], *arguments: Any) -> Any:

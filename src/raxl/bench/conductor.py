@@ -1,0 +1,210 @@
+"""The process that holds the ends: Ray may hang, crash or print without taking raxl with it.
+
+It takes questions from standard input and tells answers to a descriptor, JSON lines both. Terminated, it ends the
+actors that it started, and the Ray that it started.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from importlib import import_module
+from typing import Any
+
+from raxl.collect import ray_cluster
+from raxl.host import pack
+from raxl.transfer import EndFailed, EndLost, Session, Transfer, Unavailable, counters, ray_ends, state
+from raxl.transfer.ray_ends import RayEnd
+
+_IDLE_SECONDS = 0.2
+"""So long the devices' counters are watched before anything is sent: what moves then is not raxl's."""
+_CLOSE_SECONDS = 5.0
+_AT_ENDS = ("raxl.transfer.counters", "raxl.transfer.state", "raxl.transfer.ray_ends")
+"""What runs at each end besides a transport."""
+_FAILURES = (EndLost, EndFailed, TimeoutError, Unavailable)
+
+
+def main() -> None:
+    """Joins the cluster that its argument names, or starts a Ray of its own, and answers until its input ends."""
+    settings: dict[str, Any] = json.loads(sys.argv[1])
+    tell = ray_cluster.lines_to(int(settings["descriptor"]))
+    conductor = Conductor(tell, settings["entries"])
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    try:
+        conductor.begin(settings["address"], int(settings["object_store_bytes"]))
+        for line in sys.stdin:
+            question = json.loads(line)
+            getattr(conductor, question.pop("do"))(**question)
+            tell("done")
+    except ray_cluster.Refused as refusal:
+        tell("error", **dict(zip(("kind", "what", "why", "try"), refusal.args, strict=True)))
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        conductor.end()
+    os._exit(0)
+
+
+class Conductor:
+    """Ray's driver for as long as the measurement takes."""
+
+    def __init__(self, tell: ray_cluster.Tell, entries: Mapping[str, str]) -> None:
+        """`entries`: by transport, its plug-in as `module:Class`."""
+        self._tell, self._entries = tell, entries
+        self._folder: str | None = None
+        self._nodes: dict[str, dict[str, Any]] = {}
+        self._witnesses: dict[str, RayEnd] = {}
+        self._own: dict[str, dict[str, Any]] = {}
+        self._ends: list[RayEnd] = []
+        self._modules: Any = None
+
+    def begin(self, address: str | None, object_store_bytes: int) -> None:
+        """Joins, or starts a Ray for this machine alone, and tells the nodes."""
+        if address is None:
+            self._start(object_store_bytes)
+        else:
+            ray_cluster.join(address, self._tell)
+        import ray
+
+        named = [entry.partition(":")[0] for entry in self._entries.values()]
+        self._modules = ray.put(pack.modules([*_AT_ENDS, *named]))
+        for node in ray.nodes():  # type: ignore[no-untyped-call]
+            view = ray_cluster.node_view(node)
+            if view["state"] == "alive":
+                self._nodes[view["node_id"]] = {
+                    "id": view["node_id"],
+                    "name": view["name"],
+                    "address": node["NodeManagerAddress"],
+                }
+        self._tell("nodes", nodes=list(self._nodes.values()), ray=ray.__version__)
+
+    def _start(self, object_store_bytes: int) -> None:
+        ray = ray_cluster.imported()
+        self._folder = tempfile.mkdtemp(prefix="raxl-ray-")
+        self._tell("starting", folder=self._folder)
+        ray.init(
+            address="local",
+            include_dashboard=False,
+            log_to_driver=False,
+            configure_logging=False,
+            logging_level="ERROR",
+            object_store_memory=object_store_bytes,
+            _temp_dir=self._folder,
+        )
+
+    def end(self) -> None:
+        """Ends everything that it started."""
+        import ray
+
+        self._end_ends()
+        for witness in self._witnesses.values():
+            with suppress(Exception):
+                witness.end()
+        with suppress(Exception):
+            ray.shutdown()  # type: ignore[no-untyped-call]
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def look(self, nodes: Sequence[str]) -> None:
+        """What each node says of itself, and what its devices carry while nothing is measured."""
+        for node_id in nodes:
+            if node_id not in self._witnesses:
+                self._witnesses[node_id] = RayEnd(self._nodes[node_id], self._modules, {}, has_tensors=False)
+        for node_id in nodes:
+            try:
+                self._own[node_id] = self._looked(self._witnesses[node_id])
+            except _FAILURES as error:
+                self._tell("lost", id=node_id, why=str(error))
+            else:
+                self._tell("node", id=node_id, **self._own[node_id])
+
+    def _looked(self, witness: RayEnd) -> dict[str, Any]:
+        witness.ready()
+        told: dict[str, Any] = witness.call(state.read, witness.address)
+        before = witness.call(counters.read)
+        time.sleep(_IDLE_SECONDS)
+        told["idle_bytes_per_second"] = {
+            name: sum(moved) / _IDLE_SECONDS for name, moved in _moved(before, witness.call(counters.read)).items()
+        }
+        return told
+
+    def measure(
+        self, transport: str, nodes: Sequence[str], transfers: Sequence[Mapping[str, Any]], seconds: float
+    ) -> None:
+        """One transport between these nodes, the source first, row by row; at most so long."""
+        worker = threading.Thread(target=self._measure, args=(transport, nodes, transfers), daemon=True)
+        worker.start()
+        worker.join(seconds)
+        if worker.is_alive():
+            self._tell("failed", why=f"it hangs: given up after {seconds:g} s")
+            self._end_ends()
+            worker.join(_CLOSE_SECONDS)
+
+    def _measure(self, transport: str, nodes: Sequence[str], transfers: Sequence[Mapping[str, Any]]) -> None:
+        module, _, name = self._entries[transport].partition(":")
+        plugin = getattr(import_module(module), name)()
+        session: Session | None = None
+        try:
+            begun = time.monotonic()
+            ends = self._ends = [self._end_at(node, plugin) for node in nodes]
+            for end in ends:
+                end.ready()
+            session = plugin.open(ends)
+            self._tell("opened", seconds=time.monotonic() - begun)
+            for number, given in enumerate(transfers):
+                self._row(number, Transfer(**given), session, ends)
+        except Unavailable as error:
+            self._tell("unavailable", why=str(error))
+        except _FAILURES as error:
+            self._tell("failed", why=str(error) or type(error).__name__)
+        except Exception as error:  # a plug-in of others may raise anything, and rows that were told before stand
+            self._tell("failed", why=f"{type(error).__name__}: {ray_ends.first_line(error)}")
+        finally:
+            if session is not None:
+                with suppress(Exception):
+                    session.close()
+            self._end_ends()
+
+    def _row(self, number: int, transfer: Transfer, session: Session, ends: Sequence[RayEnd]) -> None:
+        self._tell("row", number=number)
+        before, begun = _all(ends, counters.read), time.monotonic()
+        taken = session.measure(transfer)
+        seconds = time.monotonic() - begun
+        after = _all(ends, counters.read)
+        moved = [_moved(one, other) for one, other in zip(before, after, strict=True)]
+        self._tell(
+            "taken", number=number, taken=asdict(taken), moved=moved, seconds=seconds, load=_all(ends, state.load)
+        )
+
+    def _end_at(self, node_id: str, plugin: Any) -> RayEnd:
+        node = self._nodes[node_id]
+        interface = self._own.get(node_id, {}).get("interface") or ""
+        variables = plugin.environment({"address": node["address"], "interface": interface})
+        return RayEnd(node, self._modules, variables, plugin.needs_tensor_transport)
+
+    def _end_ends(self) -> None:
+        for end in self._ends:
+            with suppress(Exception):
+                end.end()
+        self._ends = []
+
+
+def _all(ends: Sequence[RayEnd], function: Callable[..., Any]) -> list[Any]:
+    return [one.result(ray_ends.START_SECONDS) for one in [end.start(function) for end in ends]]
+
+
+def _moved(before: Mapping[str, tuple[int, int]], after: Mapping[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
+    """Bytes that came in and went out between two readings, by device."""
+    return {
+        name: (after[name][0] - received, after[name][1] - sent)
+        for name, (received, sent) in before.items()
+        if name in after
+    }

@@ -1,0 +1,129 @@
+"""From what the ends read to a row that can be trusted, or says why not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from raxl.bench import ceilings, proof, statistics
+from raxl.bench.ceilings import Bound
+from raxl.bench.readings import Ends, Row
+from raxl.model.measurement import (
+    CORRUPT,
+    FAILED,
+    MAPPED,
+    MISMATCH,
+    NOISY,
+    OK,
+    P2P,
+    QUANTISED,
+    SUSPECT,
+    UNAVAILABLE,
+    UNSTABLE,
+    WENT_ELSEWHERE,
+    Ceiling,
+    Endpoint,
+    Path,
+    Phases,
+    Run,
+)
+from raxl.transfer import Taken
+
+LATENCY_BYTES = 64 << 10
+"""Up to this size no bandwidth is told: it is the time that counts."""
+_BUSY = 0.7
+"""Processes that want to run, a core: above this the figures are those of a busy machine."""
+_STEPS = 20
+"""A transfer of fewer steps of the transport's own clock is off by more than a twentieth."""
+
+
+def run(row: Row, ends: Ends, copies: Mapping[int, float]) -> Run:
+    """The row as it is published; `copies`: by size, what a copy in memory takes at the target, in bytes a second."""
+    bare = Run(
+        transport=row.transport,
+        source=Endpoint(row.nodes[0], "cpu"),
+        target=Endpoint(row.nodes[-1], "cpu"),
+        pattern=row.transfer.pattern,
+        mode=row.taken.mode if row.taken else "single",
+        destination=row.transfer.destination,
+        size_bytes=row.transfer.size_bytes,
+        iterations=row.taken.transfers if row.taken else 0,
+        warmup=row.taken.warmup if row.taken else 0,
+        status=OK,
+    )
+    if row.unavailable is not None:
+        return replace(bare, status=UNAVAILABLE, error=row.unavailable)
+    if row.taken is None or not row.taken.samples:
+        return replace(bare, status=FAILED, error=row.failed or "it gave no sample")
+    return _measured(bare, row, row.taken, ends, copies)
+
+
+def _measured(bare: Run, row: Row, taken: Taken, ends: Ends, copies: Mapping[int, float]) -> Run:
+    size = row.transfer.size_bytes
+    path = proof.path(row, ends, size * taken.transfers) if row.transfer.pattern == P2P else None
+    bandwidth = statistics.bandwidth_of(size, taken.samples) if size > LATENCY_BYTES and not taken.is_mapped else None
+    bound = _bound(path, ends, copies.get(size)) if bandwidth is not None else None
+    ceiling = None
+    if bound is not None and bandwidth is not None:
+        ratio = bandwidth.median / bound.bandwidth_bytes_per_second
+        ceiling = Ceiling(bound.name, bound.bandwidth_bytes_per_second, ratio)
+    status, words = _status(taken, path, ends, bound, ceiling)
+    if status == CORRUPT:
+        bandwidth = ceiling = None
+    return replace(
+        bare,
+        status=status,
+        phases=Phases(
+            **{name: taken.phases.get(name) for name in ("setup", "register", "publish", "verify")},
+            fetch=statistics.median(taken.samples),
+        ),
+        cold_seconds=taken.cold,
+        latency_seconds=statistics.latency_of(taken.samples),
+        bandwidth_bytes_per_second=bandwidth,
+        ceiling=ceiling,
+        limiter=bound.name if bound is not None and ceiling is not None and ceiling.ratio > 0.9 else None,
+        verified=taken.verified,
+        samples=len(taken.samples),
+        stalls=statistics.stalls(taken.samples),
+        window=taken.window,
+        end_to_end_seconds=statistics.median(taken.end_to_end) if taken.end_to_end else None,
+        path=path,
+        error="; ".join(word for word in (words, taken.remark) if word) or None,
+    )
+
+
+def _bound(path: Path | None, ends: Ends, copy: float | None) -> Bound | None:
+    """The line, where the bytes should have crossed it; within a node a copy in memory."""
+    if not ends.is_one_node:
+        return ceilings.of_line(ends)
+    return Bound("a copy in memory", copy, False) if copy is not None else None
+
+
+def _status(
+    taken: Taken, path: Path | None, ends: Ends, bound: Bound | None, ceiling: Ceiling | None
+) -> tuple[str, str | None]:
+    """The gravest that is true, and its words."""
+    if taken.wrong is not None:
+        return CORRUPT, taken.wrong
+    if path is not None and path.verdict == WENT_ELSEWHERE:
+        return MISMATCH, _elsewhere(path)
+    if bound is not None and ceiling is not None and bound.is_hard and ceiling.ratio > ceilings.HARD:
+        return SUSPECT, f"faster than its {bound.name} can be: another path, or a cache"
+    if taken.is_mapped:
+        return MAPPED, None
+    if taken.quantum is not None and statistics.median(taken.samples) < _STEPS * taken.quantum:
+        return QUANTISED, f"the transport waits in steps of {taken.quantum * 1e3:g} ms"
+    if statistics.has_changed(taken.samples):
+        return UNSTABLE, "the rate changed while it was measured"
+    busy = [one for one in (ends.source, ends.target) if one.get("load", 0.0) > _BUSY * one.get("cores", 1)]
+    if busy:
+        return NOISY, f"{busy[0]['load']:.1f} processes wanted to run on {busy[0]['cores']} cores before raxl began"
+    return OK, None
+
+
+def _elsewhere(path: Path) -> str:
+    claimed = next((one for one in path.devices if one.name in path.claimed.split("+")), None)
+    others = [one for one in path.devices if one is not claimed]
+    words = f"{path.claimed} moved {claimed.moved_bytes} of {claimed.expected_bytes} bytes" if claimed else ""
+    went = " and ".join(one.name for one in others) or "shared memory, or a device that counts nothing"
+    return f"{words}; it went by {path.protocol or went}" if words else f"it went by {went}"

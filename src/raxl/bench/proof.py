@@ -1,0 +1,66 @@
+"""Which way the bytes went, by what the devices counted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from raxl.bench.readings import Ends, Row
+from raxl.model.measurement import PROVEN, UNVERIFIED, WENT_ELSEWHERE, Moved, Path
+
+LEAST_RATIO, MOST_RATIO = 0.95, 1.15
+"""Of what was sent, to what the device carried: headers add up to a twentieth, retransmissions more."""
+_ABOVE_NOISE = 10
+"""What was sent is so many times what moves anyway, or nothing is proven."""
+_LEAST_BYTES = 4 << 20
+"""Ray's own messages would be seen beside less."""
+_SHARE_ELSEWHERE = 0.05
+"""A device that carried less than this share carried none of it."""
+LOOPBACK, MEMORY = "lo", "memory"
+
+
+def path(row: Row, ends: Ends, expected: int) -> Path | None:
+    """The evidence for a row that was measured, of which `expected` bytes went from source to target."""
+    if row.taken is None or row.taken.is_mapped:
+        return None
+    source, target = row.moved[0], row.moved[1 if len(row.moved) > 1 else 0]
+    claimed = _claimed(row, ends)
+    if expected < _LEAST_BYTES or expected < _ABOVE_NOISE * _idle(ends, row.seconds):
+        return Path(claimed, (), UNVERIFIED, row.taken.protocol)
+    arrived = {name: moved[0] for name, moved in target.items()}
+    if claimed == MEMORY:
+        carried = _carried(arrived, expected)
+        verdict = WENT_ELSEWHERE if carried else PROVEN
+        return Path(claimed, carried, verdict, row.taken.protocol)
+    devices = [Moved(name, arrived.get(name, 0), expected) for name in _claimed_devices(row, ends)]
+    moved = sum(one.moved_bytes for one in devices)
+    if LEAST_RATIO <= moved / expected <= MOST_RATIO:
+        return Path(claimed, tuple(devices), PROVEN, row.taken.protocol)
+    others = _carried({name: count for name, count in arrived.items() if name not in claimed}, expected)
+    return Path(claimed, (*devices, *others), WENT_ELSEWHERE, row.taken.protocol)
+
+
+def _claimed(row: Row, ends: Ends) -> str:
+    return "+".join(_claimed_devices(row, ends)) if not _is_memory(row, ends) else MEMORY
+
+
+def _is_memory(row: Row, ends: Ends) -> bool:
+    return ends.is_one_node and row.way == MEMORY
+
+
+def _claimed_devices(row: Row, ends: Ends) -> Sequence[str]:
+    if ends.is_one_node:
+        return (LOOPBACK,)
+    return (str(ends.target.get("interface") or "the network"),)
+
+
+def _carried(arrived: Mapping[str, int], expected: int) -> tuple[Moved, ...]:
+    """The devices that carried a share worth naming, the largest first."""
+    found = [Moved(name, count, expected) for name, count in arrived.items() if count > _SHARE_ELSEWHERE * expected]
+    return tuple(sorted(found, key=lambda one: -one.moved_bytes))
+
+
+def _idle(ends: Ends, seconds: float) -> float:
+    """Bytes that would have moved without raxl."""
+    name = ends.target.get("interface")
+    rate = (ends.target.get("idle_bytes_per_second") or {}).get(name, 0.0)
+    return float(rate) * seconds

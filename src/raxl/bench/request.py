@@ -1,0 +1,66 @@
+"""What `raxl bench-transport` was asked to measure."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from raxl.errors import UsageError
+from raxl.model.measurement import P2P, REUSED
+
+SCREEN, ALL = "screen", "all"
+LATENCY_SIZES = (8, 1 << 10, 64 << 10)
+BANDWIDTH_SIZES = (1 << 20, 16 << 20, 64 << 20)
+LARGEST = 1 << 40
+_UNITS = {"": 1, "B": 1, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_STEP = 4
+
+
+class Request(NamedTuple):
+    """The options, checked."""
+
+    address: str | None = None
+    """The cluster's; None: a Ray of raxl's own on this machine."""
+    transports: tuple[str, ...] | None = None
+    """Named ones; None: all."""
+    pairs: str = ALL
+    sizes: tuple[int, ...] = LATENCY_SIZES + BANDWIDTH_SIZES
+    pattern: str = P2P
+    destination: str = REUSED
+    streams: int = 1
+    is_bidirectional: bool = False
+    least_seconds: float = 0.0
+    budget_seconds: float = 45.0
+    is_damaged: bool = False
+
+
+def sizes(text: str) -> tuple[int, ...]:
+    """`1KiB:256MiB` in steps of four; `8,1MiB` as they are. Raises UsageError."""
+    if ":" in text:
+        low, _, high = text.partition(":")
+        least, most = size(low), size(high)
+        if least > most:
+            raise UsageError(f"--sizes {text}", "the first size is the larger one")
+        found = []
+        while least < most:
+            found.append(least)
+            least *= _STEP
+        return (*found, most)
+    return tuple(sorted({size(word) for word in text.split(",")}))
+
+
+def size(text: str) -> int:
+    """`64KiB`, `1MiB`, `8`: units are binary. Raises UsageError."""
+    found = re.fullmatch(r"\s*([0-9]{1,15})\s*([A-Za-z]{0,3})\s*", text)
+    unit = _UNITS.get(found[2].upper()) if found else None
+    if found is None or unit is None or not 0 < int(found[1]) * unit <= LARGEST:
+        raise UsageError(f"no size: {text}", "bytes, KiB, MiB or GiB: 8, 64KiB, 1GiB; at most 1024 GiB")
+    return int(found[1]) * unit
+
+
+def seconds(text: str) -> float:
+    """`30`, `30s`, `2m`, `500ms`. Raises UsageError."""
+    found = re.fullmatch(r"\s*([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*(ms|s|m|min|h)?\s*", text)
+    if found is None:
+        raise UsageError(f"no time: {text}", "seconds: 30, 30s, 2m, 500ms")
+    return float(found[1]) * {"ms": 0.001, None: 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}[found[2]]

@@ -1,0 +1,161 @@
+"""One run of `raxl bench-transport`: pairs, transports and sizes, in the time that was given."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, NamedTuple
+
+from raxl import __version__
+from raxl.bench import judge
+from raxl.bench.conducting import Conducting
+from raxl.bench.readings import Ends, Row
+from raxl.bench.request import LATENCY_SIZES, Request
+from raxl.collect import clock
+from raxl.model.codec import BENCH
+from raxl.model.measurement import Bench, Run
+from raxl.plugins import registry
+from raxl.transfer import Taken, Transfer
+
+_LEAST_STORE, _STORE_SHARE = 256 << 20, 0.3
+_ROW_SECONDS = (0.2, 3.0)
+_SETUP_SECONDS = 90.0
+"""A worker on a busy node, a library that is imported there, and its first connection."""
+_SAMPLES = ((64 << 10, 200), (1 << 20, 50), (64 << 20, 15), (1 << 60, 7))
+"""How often a size is repeated at most."""
+
+Progress = Callable[[int, int, str], None]
+
+
+class Pair(NamedTuple):
+    """Two nodes, the source first; the same one twice within a node."""
+
+    source: Mapping[str, Any]
+    target: Mapping[str, Any]
+
+
+def bench(request: Request, progress: Progress = lambda done, total, words: None) -> Bench:
+    """Everything that was measured. Raises where there is no cluster to be joined."""
+    entries = _entries(request)
+    with Conducting(request.address, entries, _store_bytes(request)) as conducting:
+        nodes = conducting.nodes()
+        pairs = _pairs(nodes)
+        looked = _looked(conducting, nodes)
+        rows = _rows(conducting, request, entries, pairs, progress)
+        runs = _judged(rows, looked)
+    return Bench(
+        schema=BENCH,
+        raxl_version=__version__,
+        created=clock.now(),
+        environment={"nodes": {node["name"]: looked.get(node["id"], {}) for node in nodes}},
+        runs=runs,
+    )
+
+
+def _entries(request: Request) -> dict[str, str]:
+    wanted = request.transports if request.transports is not None else tuple(registry.TRANSPORTS)
+    return {name: registry.TRANSPORTS[name] for name in wanted}
+
+
+def _pairs(nodes: Sequence[Mapping[str, Any]]) -> list[Pair]:
+    if len(nodes) == 1:
+        return [Pair(nodes[0], nodes[0])]
+    return [Pair(a, b) for a in nodes for b in nodes if a is not b]
+
+
+def _looked(conducting: Conducting, nodes: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    told = conducting.ask("look", _SETUP_SECONDS, nodes=[node["id"] for node in nodes])
+    return {values.pop("id"): values for word, values in told if word == "node"}
+
+
+def _rows(
+    conducting: Conducting,
+    request: Request,
+    entries: Mapping[str, str],
+    pairs: Sequence[Pair],
+    progress: Progress,
+) -> Iterator[tuple[Pair, Row]]:
+    plugins = {name: registry.transport(entry) for name, entry in entries.items()}
+    able = {name: plugin for name, plugin in plugins.items() if request.pattern in plugin.patterns}
+    seconds = request.budget_seconds / max(1, len(pairs) * len(able) * len(request.sizes))
+    transfers = [
+        _transfer(request, size, min(max(seconds / 2, _ROW_SECONDS[0]), _ROW_SECONDS[1])) for size in request.sizes
+    ]
+    done, total = 0, len(pairs) * len(able) * len(transfers)
+    for pair in pairs:
+        for name, plugin in able.items():
+            progress(done, total, name)
+            bare = Row(name, (pair.source["name"], pair.target["name"]), transfers[0], plugin.way)
+            taken = 0
+            for row in _measured(conducting, bare, pair, transfers):
+                taken += row.taken is not None
+                progress(done + taken, total, name)
+                yield pair, row
+            done += len(transfers)
+    progress(total, total, "")
+
+
+def _measured(conducting: Conducting, bare: Row, pair: Pair, transfers: Sequence[Transfer]) -> Iterator[Row]:
+    """A row a size; one alone where the transport is unavailable."""
+    limit = _SETUP_SECONDS + sum(10 * one.seconds + one.least_seconds + 10.0 for one in transfers)
+    question = {
+        "transport": bare.transport,
+        "nodes": [pair.source["id"], pair.target["id"]],
+        "transfers": [asdict(one) for one in transfers],
+        "seconds": limit,
+    }
+    number = -1
+    for word, told in conducting.ask("measure", limit + 30.0, **question):
+        if word == "row":
+            number = told["number"]
+        elif word == "taken":
+            yield bare._replace(
+                transfer=transfers[number],
+                taken=Taken(**told["taken"]),
+                moved=told["moved"],
+                seconds=told["seconds"],
+                load=told["load"],
+            )
+        elif word == "unavailable":
+            yield bare._replace(unavailable=told["why"])
+        elif word == "failed":
+            yield bare._replace(transfer=transfers[max(number, 0)], failed=told["why"])
+
+
+def _transfer(request: Request, size: int, seconds: float) -> Transfer:
+    most = next(count for limit, count in _SAMPLES if size <= limit)
+    return Transfer(
+        size_bytes=size,
+        pattern=request.pattern,
+        destination=request.destination,
+        streams=request.streams,
+        is_bidirectional=request.is_bidirectional,
+        most_samples=most,
+        seconds=seconds,
+        least_seconds=request.least_seconds,
+        is_damaged=request.is_damaged,
+    )
+
+
+def _judged(rows: Iterator[tuple[Pair, Row]], looked: Mapping[str, Mapping[str, Any]]) -> list[Run]:
+    runs: list[Run] = []
+    copies: dict[tuple[str, int], float] = {}
+    for pair, row in rows:
+        target = pair.target["id"]
+        ends = Ends(looked.get(pair.source["id"], {}), looked.get(target, {}), pair.source["id"] == target)
+        run = judge.run(row, ends, {size: rate for (node, size), rate in copies.items() if node == target})
+        if run.transport == "memcpy" and run.bandwidth_bytes_per_second is not None:
+            copies[target, run.size_bytes] = run.bandwidth_bytes_per_second.median
+        runs.append(run)
+    return runs
+
+
+def _store_bytes(request: Request) -> int:
+    """Room for a few objects of the largest size, within what /dev/shm has."""
+    try:
+        told = os.statvfs("/dev/shm")  # noqa: S108 - it is asked how much is free
+        free = int(told.f_bavail * told.f_frsize * _STORE_SHARE)
+    except OSError:
+        free = _LEAST_STORE
+    return max(_LEAST_STORE // 2, min(max(_LEAST_STORE, 6 * max(request.sizes, default=LATENCY_SIZES[0])), free))
