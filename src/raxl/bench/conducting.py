@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
@@ -69,11 +70,8 @@ class Conducting:
         except subprocess.TimeoutExpired:
             self._child.kill()
             self._child.wait()
-        with_errors = (BrokenPipeError, OSError)
-        try:
+        with suppress(OSError):  # it may hold a question that nobody reads any more
             self._child.stdin.close()
-        except with_errors:
-            pass
         os.close(self._stream)
         self._errors.close()
         if self._folder is not None:

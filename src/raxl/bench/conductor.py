@@ -22,13 +22,13 @@ from typing import Any
 
 from raxl.collect import ray_cluster
 from raxl.host import pack
-from raxl.transfer import EndFailed, EndLost, Session, Transfer, Unavailable, counters, ray_ends, state
+from raxl.transfer import EndFailed, EndLost, Session, Transfer, Unavailable, counters, meeting, ray_ends, state
 from raxl.transfer.ray_ends import RayEnd
 
 _IDLE_SECONDS = 0.2
 """So long the devices' counters are watched before anything is sent: what moves then is not raxl's."""
 _CLOSE_SECONDS = 5.0
-_AT_ENDS = ("raxl.transfer.counters", "raxl.transfer.state", "raxl.transfer.ray_ends")
+_AT_ENDS = ("raxl.transfer.counters", "raxl.transfer.meeting", "raxl.transfer.state", "raxl.transfer.ray_ends")
 """What runs at each end besides a transport."""
 _FAILURES = (EndLost, EndFailed, TimeoutError, Unavailable)
 
@@ -109,7 +109,7 @@ class Conductor:
             with suppress(Exception):
                 witness.end()
         with suppress(Exception):
-            ray.shutdown()  # type: ignore[no-untyped-call]
+            ray.shutdown()
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -180,9 +180,50 @@ class Conductor:
         seconds = time.monotonic() - begun
         after = _all(ends, counters.read)
         moved = [_moved(one, other) for one, other in zip(before, after, strict=True)]
-        self._tell(
-            "taken", number=number, taken=asdict(taken), moved=moved, seconds=seconds, load=_all(ends, state.load)
-        )
+        self._tell("taken", number=number, taken=asdict(taken), moved=moved, seconds=seconds)
+
+    def screen(self, rounds: Sequence[Sequence[Sequence[str]]], part_bytes: int, seconds: float, limit: float) -> None:
+        """All rounds of pairs of node ids, run by the ends themselves; `seconds` a direction of each."""
+        nodes = list(dict.fromkeys(node for pairs in rounds for pair in pairs for node in pair))
+        try:
+            ends = {node: RayEnd(self._nodes[node], self._modules, {}, has_tensors=False) for node in nodes}
+            self._ends = list(ends.values())
+            self._screened(ends, rounds, part_bytes, seconds, limit)
+        except _FAILURES as error:
+            self._tell("failed", why=str(error) or type(error).__name__)
+        finally:
+            self._end_ends()
+
+    def _screened(
+        self,
+        ends: Mapping[str, RayEnd],
+        rounds: Sequence[Sequence[Sequence[str]]],
+        part_bytes: int,
+        seconds: float,
+        limit: float,
+    ) -> None:
+        for end in ends.values():
+            end.ready()
+        asked = {node: end.start(meeting.listen, end.address) for node, end in ends.items()}
+        ports = {node: one.result(ray_ends.START_SECONDS) for node, one in asked.items()}
+        mine: dict[str, list[meeting.Meeting]] = {node: [] for node in ends}
+        for number, pairs in enumerate(rounds):
+            for first, second in pairs:
+                mine[first].append(meeting.Meeting(number, second, ends[second].address, ports[second], True))
+                mine[second].append(meeting.Meeting(number, first, ends[first].address, ports[first], False))
+        before = dict(zip(ends, _all(list(ends.values()), counters.read), strict=True))
+        begun = time.monotonic()
+        meets = {node: end.start(meeting.meet, mine[node], part_bytes, seconds) for node, end in ends.items()}
+        for node, one in meets.items():
+            try:
+                for sent in one.result(max(1.0, begun + limit - time.monotonic())):
+                    self._tell("sent", source=node, **sent._asdict())
+            except _FAILURES as error:
+                self._tell("lost", id=node, why=str(error))
+        for node, end in ends.items():
+            with suppress(*_FAILURES):
+                self._tell("carried", id=node, moved=_moved(before[node], end.call(counters.read)))
+                end.call(meeting.leave)
 
     def _end_at(self, node_id: str, plugin: Any) -> RayEnd:
         node = self._nodes[node_id]

@@ -22,7 +22,7 @@ def path(row: Row, ends: Ends, expected: int) -> Path | None:
     """The evidence for a row that was measured, of which `expected` bytes went from source to target."""
     if row.taken is None or row.taken.is_mapped:
         return None
-    source, target = row.moved[0], row.moved[1 if len(row.moved) > 1 else 0]
+    target = row.moved[-1]
     claimed = _claimed(row, ends)
     if expected < _LEAST_BYTES or expected < _ABOVE_NOISE * _idle(ends, row.seconds):
         return Path(claimed, (), UNVERIFIED, row.taken.protocol)

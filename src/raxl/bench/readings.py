@@ -22,8 +22,6 @@ class Row(NamedTuple):
     """By end: bytes received and sent, by device."""
     seconds: float = 0.0
     """From the first reading of the counters to the last."""
-    load: Sequence[Mapping[str, Any]] = ()
-    """By end: processes that want to run, and cores."""
     failed: str | None = None
     unavailable: str | None = None
 

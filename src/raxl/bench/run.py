@@ -11,8 +11,9 @@ from raxl import __version__
 from raxl.bench import judge
 from raxl.bench.conducting import Conducting
 from raxl.bench.readings import Ends, Row
-from raxl.bench.request import LATENCY_SIZES, Request
+from raxl.bench.request import ALL, LATENCY_SIZES, Request
 from raxl.collect import clock
+from raxl.errors import UsageError
 from raxl.model.codec import BENCH
 from raxl.model.measurement import Bench, Run
 from raxl.plugins import registry
@@ -40,7 +41,7 @@ def bench(request: Request, progress: Progress = lambda done, total, words: None
     entries = _entries(request)
     with Conducting(request.address, entries, _store_bytes(request)) as conducting:
         nodes = conducting.nodes()
-        pairs = _pairs(nodes)
+        pairs = _pairs(nodes, request.pairs)
         looked = _looked(conducting, nodes)
         rows = _rows(conducting, request, entries, pairs, progress)
         runs = _judged(rows, looked)
@@ -58,10 +59,24 @@ def _entries(request: Request) -> dict[str, str]:
     return {name: registry.TRANSPORTS[name] for name in wanted}
 
 
-def _pairs(nodes: Sequence[Mapping[str, Any]]) -> list[Pair]:
+def _pairs(nodes: Sequence[Mapping[str, Any]], wanted: str) -> list[Pair]:
+    """Both directions of every pair, or the ones that were named. Raises UsageError for a node that is not there."""
+    if wanted != ALL:
+        return [_named(nodes, word) for word in wanted.split(",")]
     if len(nodes) == 1:
         return [Pair(nodes[0], nodes[0])]
     return [Pair(a, b) for a in nodes for b in nodes if a is not b]
+
+
+def _named(nodes: Sequence[Mapping[str, Any]], word: str) -> Pair:
+    """`a:b`; of a name with colons the pair that makes two nodes of it."""
+    by_name = {name: node for node in nodes for name in (node["id"], node["address"], node["name"])}
+    parts = word.strip().split(":")
+    for place in range(1, len(parts)):
+        first, second = by_name.get(":".join(parts[:place])), by_name.get(":".join(parts[place:]))
+        if first is not None and second is not None:
+            return Pair(first, second)
+    raise UsageError(f"--pairs {word}", f"a pair is A:B, of the nodes {', '.join(node['name'] for node in nodes)}")
 
 
 def _looked(conducting: Conducting, nodes: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -79,9 +94,8 @@ def _rows(
     plugins = {name: registry.transport(entry) for name, entry in entries.items()}
     able = {name: plugin for name, plugin in plugins.items() if request.pattern in plugin.patterns}
     seconds = request.budget_seconds / max(1, len(pairs) * len(able) * len(request.sizes))
-    transfers = [
-        _transfer(request, size, min(max(seconds / 2, _ROW_SECONDS[0]), _ROW_SECONDS[1])) for size in request.sizes
-    ]
+    each = min(max(seconds / 2, _ROW_SECONDS[0]), _ROW_SECONDS[1])
+    transfers = [_transfer(request, size, each) for size in request.sizes]
     done, total = 0, len(pairs) * len(able) * len(transfers)
     for pair in pairs:
         for name, plugin in able.items():
@@ -115,7 +129,6 @@ def _measured(conducting: Conducting, bare: Row, pair: Pair, transfers: Sequence
                 taken=Taken(**told["taken"]),
                 moved=told["moved"],
                 seconds=told["seconds"],
-                load=told["load"],
             )
         elif word == "unavailable":
             yield bare._replace(unavailable=told["why"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from raxl.model.measurement import Bandwidth, Latency
-from raxl.transfer.timing import median
+from raxl.transfer.timing import median as median
 
 
 def latency_of(samples: Sequence[float]) -> Latency:

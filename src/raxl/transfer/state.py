@@ -48,11 +48,6 @@ def read(state: dict[str, Any], address: str) -> dict[str, Any]:
     }
 
 
-def load(state: dict[str, Any]) -> dict[str, Any]:
-    """Processes that are running or want to, per core; and the seconds that were stolen by the hypervisor so far."""
-    return {"load": _load(), "cores": len(os.sched_getaffinity(0)), "steal_seconds": _steal()}
-
-
 def _interface(name: str) -> dict[str, Any]:
     folder = f"/sys/class/net/{name}"
     speed = _integer(f"{folder}/speed")
