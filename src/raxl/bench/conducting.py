@@ -29,8 +29,11 @@ Told = tuple[str, dict[str, Any]]
 class Conducting:
     """A conductor that runs until the end of the block."""
 
-    def __init__(self, address: str | None, entries: Mapping[str, str], object_store_bytes: int) -> None:
-        """`address` None: a Ray of its own on this machine. `entries`: transports' plug-ins by name."""
+    def __init__(
+        self, address: str | None, entries: Mapping[str, str], object_store_bytes: int, variables: Mapping[str, str]
+    ) -> None:
+        """`address` None: a Ray of its own on this machine. `entries`: transports' plug-ins by name. `variables` are
+        set for the child, and for each end."""
         self._address = address
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed where the block ends
         self._stream, descriptor = os.pipe()
@@ -38,6 +41,7 @@ class Conducting:
             "address": address,
             "entries": dict(entries),
             "descriptor": descriptor,
+            "variables": dict(variables),
             "object_store_bytes": object_store_bytes,
         }
         folder = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
@@ -47,7 +51,7 @@ class Conducting:
             stdout=subprocess.DEVNULL,
             stderr=self._errors,
             pass_fds=(descriptor,),
-            env={**cluster.environment(), **(_LOCAL if address is None else {})},
+            env={**cluster.environment(), **(_LOCAL if address is None else {}), **variables},
             cwd="/",
             start_new_session=True,
             text=True,

@@ -20,6 +20,7 @@ from dataclasses import asdict
 from importlib import import_module
 from typing import Any
 
+from raxl.bench import injury
 from raxl.collect import ray_cluster
 from raxl.host import pack
 from raxl.transfer import EndFailed, EndLost, Session, Transfer, Unavailable, counters, meeting, ray_ends, state
@@ -28,7 +29,9 @@ from raxl.transfer.ray_ends import RayEnd
 _IDLE_SECONDS = 0.2
 """So long the devices' counters are watched before anything is sent: what moves then is not raxl's."""
 _CLOSE_SECONDS = 5.0
-_AT_ENDS = ("raxl.transfer.counters", "raxl.transfer.meeting", "raxl.transfer.state", "raxl.transfer.ray_ends")
+_AT_ENDS = tuple(
+    f"raxl.transfer.{name}" for name in ("counters", "cutting", "leftovers", "meeting", "ray_ends", "state")
+)
 """What runs at each end besides a transport."""
 _FAILURES = (EndLost, EndFailed, TimeoutError, Unavailable)
 
@@ -37,7 +40,7 @@ def main() -> None:
     """Joins the cluster that its argument names, or starts a Ray of its own, and answers until its input ends."""
     settings: dict[str, Any] = json.loads(sys.argv[1])
     tell = ray_cluster.lines_to(int(settings["descriptor"]))
-    conductor = Conductor(tell, settings["entries"])
+    conductor = Conductor(tell, settings["entries"], settings["variables"])
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
         conductor.begin(settings["address"], int(settings["object_store_bytes"]))
@@ -56,9 +59,9 @@ def main() -> None:
 class Conductor:
     """Ray's driver for as long as the measurement takes."""
 
-    def __init__(self, tell: ray_cluster.Tell, entries: Mapping[str, str]) -> None:
-        """`entries`: by transport, its plug-in as `module:Class`."""
-        self._tell, self._entries = tell, entries
+    def __init__(self, tell: ray_cluster.Tell, entries: Mapping[str, str], variables: Mapping[str, str]) -> None:
+        """`entries`: by transport, its plug-in as `module:Class`; `variables` are set for each end."""
+        self._tell, self._entries, self._variables = tell, entries, variables
         self._folder: str | None = None
         self._nodes: dict[str, dict[str, Any]] = {}
         self._witnesses: dict[str, RayEnd] = {}
@@ -149,16 +152,9 @@ class Conductor:
             worker.join(_CLOSE_SECONDS)
 
     def _measure(self, transport: str, nodes: Sequence[str], transfers: Sequence[Mapping[str, Any]]) -> None:
-        module, _, name = self._entries[transport].partition(":")
-        plugin = getattr(import_module(module), name)()
         session: Session | None = None
         try:
-            begun = time.monotonic()
-            ends = self._ends = [self._end_at(node, plugin) for node in nodes]
-            for end in ends:
-                end.ready()
-            session = plugin.open(ends)
-            self._tell("opened", seconds=time.monotonic() - begun)
+            session, ends = self._opened(transport, nodes)
             for number, given in enumerate(transfers):
                 self._row(number, Transfer(**given), session, ends)
         except Unavailable as error:
@@ -171,6 +167,36 @@ class Conductor:
             if session is not None:
                 with suppress(Exception):
                     session.close()
+            self._end_ends()
+
+    def _opened(self, transport: str, nodes: Sequence[str]) -> tuple[Session, list[RayEnd]]:
+        """New ends on these nodes, and the transport between them."""
+        module, _, name = self._entries[transport].partition(":")
+        plugin = getattr(import_module(module), name)()
+        begun = time.monotonic()
+        ends = [self._end_at(node, plugin) for node in nodes]
+        self._ends += ends
+        for end in ends:
+            end.ready()
+        session: Session = plugin.open(ends)
+        self._tell("opened", seconds=time.monotonic() - begun)
+        return session, ends
+
+    def hurt(
+        self, transport: str, nodes: Sequence[str], kind: str, transfer: Mapping[str, Any], seconds: float
+    ) -> None:
+        """One fault of one transport; see `raxl.bench.injury`."""
+        witnesses = (self._witnesses[nodes[0]], self._witnesses[nodes[-1]])
+        try:
+            told = injury.hurt(kind, lambda: self._opened(transport, nodes), witnesses, Transfer(**transfer), seconds)
+            self._tell("hurt", **told)
+        except Unavailable as error:
+            self._tell("unavailable", why=str(error))
+        except _FAILURES as error:
+            self._tell("failed", why=str(error) or type(error).__name__)
+        except Exception as error:
+            self._tell("failed", why=f"{type(error).__name__}: {ray_ends.first_line(error)}")
+        finally:
             self._end_ends()
 
     def _row(self, number: int, transfer: Transfer, session: Session, ends: Sequence[RayEnd]) -> None:
@@ -228,7 +254,8 @@ class Conductor:
     def _end_at(self, node_id: str, plugin: Any) -> RayEnd:
         node = self._nodes[node_id]
         interface = self._own.get(node_id, {}).get("interface") or ""
-        variables = plugin.environment({"address": node["address"], "interface": interface})
+        own = plugin.environment({"address": node["address"], "interface": interface})
+        variables = {**self._variables, **own}
         return RayEnd(node, self._modules, variables, plugin.needs_tensor_transport)
 
     def _end_ends(self) -> None:

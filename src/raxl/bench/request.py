@@ -9,6 +9,9 @@ from raxl.errors import UsageError
 from raxl.model.measurement import P2P, REUSED
 
 SCREEN, ALL = "screen", "all"
+KILL_SOURCE, KILL_TARGET, PAUSE, PARTITION = "kill-source", "kill-target", "pause", "partition"
+FAULTS = (KILL_SOURCE, KILL_TARGET, PAUSE, PARTITION)
+"""What `--fault` does to an end; a pause stops the target's process, a partition the network between the nodes."""
 LATENCY_SIZES = (8, 1 << 10, 64 << 10)
 BANDWIDTH_SIZES = (1 << 20, 16 << 20, 64 << 20)
 LARGEST = 1 << 40
@@ -31,6 +34,7 @@ class Request(NamedTuple):
     is_bidirectional: bool = False
     least_seconds: float = 0.0
     budget_seconds: float = 45.0
+    fault: str | None = None
     is_damaged: bool = False
 
 

@@ -8,14 +8,14 @@ from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from raxl import __version__
-from raxl.bench import judge
+from raxl.bench import faults, judge
 from raxl.bench.conducting import Conducting
 from raxl.bench.readings import Ends, Row
 from raxl.bench.request import ALL, LATENCY_SIZES, Request
 from raxl.collect import clock
 from raxl.errors import UsageError
 from raxl.model.codec import BENCH
-from raxl.model.measurement import Bench, Run
+from raxl.model.measurement import Bench, Fault, Run
 from raxl.plugins import registry
 from raxl.transfer import Taken, Transfer
 
@@ -39,18 +39,24 @@ class Pair(NamedTuple):
 def bench(request: Request, progress: Progress = lambda done, total, words: None) -> Bench:
     """Everything that was measured. Raises where there is no cluster to be joined."""
     entries = _entries(request)
-    with Conducting(request.address, entries, _store_bytes(request)) as conducting:
+    variables = faults.VARIABLES if request.fault else {}
+    runs: list[Run] = []
+    hurt: list[Fault] = []
+    with Conducting(request.address, entries, _store_bytes(request), variables) as conducting:
         nodes = conducting.nodes()
         pairs = _pairs(nodes, request.pairs)
         looked = _looked(conducting, nodes)
-        rows = _rows(conducting, request, entries, pairs, progress)
-        runs = _judged(rows, looked)
+        if request.fault:
+            hurt = [faults.fault(conducting, request, name, pair) for pair in pairs for name in entries]
+        else:
+            runs = _judged(_rows(conducting, request, entries, pairs, progress), looked)
     return Bench(
         schema=BENCH,
         raxl_version=__version__,
         created=clock.now(),
         environment={"nodes": {node["name"]: looked.get(node["id"], {}) for node in nodes}},
         runs=runs,
+        faults=hurt,
     )
 
 

@@ -20,6 +20,8 @@ PROVEN, UNVERIFIED, WENT_ELSEWHERE = "proven", "unverified", "mismatch"
 """What the counters say of a path."""
 P2P, WEIGHT_SYNC = "p2p", "weight-sync"
 COLLECTIVES = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast")
+ALIVE, HANGS, DEAD, UNKNOWN = "alive", "hangs", "dead", "unknown"
+"""The end that was not hurt, after a fault."""
 SINGLE, WINDOW, STREAM = "single", "window", "stream"
 FRESH, REUSED = "fresh", "reused"
 REGRESSED, IMPROVED, SAME, INCOMPARABLE = "regressed", "improved", "same", "incomparable"
@@ -228,7 +230,7 @@ class Fault:
     error: str
     """The kind of the error, and its first words; `hangs`, `the data arrived`."""
     other_end: str
-    """alive | dead"""
+    """alive | hangs (its process is there, and answers no more) | dead | unknown"""
     left: Left
     next_transfer: str
     """ok | failed: why, between new ends."""

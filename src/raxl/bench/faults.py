@@ -1,0 +1,62 @@
+"""`--fault`: what each transport does when an end dies in the middle of a transfer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from raxl.bench.conducting import Conducting
+from raxl.bench.request import Request
+from raxl.model.measurement import UNKNOWN, Endpoint, Fault, Left
+from raxl.transfer import Transfer
+
+PATIENCE_SECONDS = 20.0
+VARIABLES = {"RAY_rdt_fetch_fail_timeout_milliseconds": "8000"}
+"""Ray Direct Transport waits a minute by default before it gives up; Ray reads this at import, in each process."""
+_SIZE_BYTES = 32 << 20
+_LONG_SECONDS = 60.0
+_SETUP_SECONDS = 120.0
+
+
+def fault(conducting: Conducting, request: Request, transport: str, nodes: Sequence[Mapping[str, Any]]) -> Fault:
+    """One fault of one transport, from the first node to the last."""
+    size = max((one for one in request.sizes if one <= _SIZE_BYTES), default=request.sizes[0])
+    transfer = Transfer(
+        size_bytes=size,
+        destination=request.destination,
+        streams=request.streams,
+        most_samples=1 << 20,
+        seconds=_LONG_SECONDS,
+        least_seconds=_LONG_SECONDS,
+    )
+    told = conducting.ask(
+        "hurt",
+        2 * _SETUP_SECONDS + 2 * PATIENCE_SECONDS,
+        transport=transport,
+        nodes=[node["id"] for node in nodes],
+        kind=request.fault,
+        transfer=asdict(transfer),
+        seconds=PATIENCE_SECONDS,
+    )
+    values: dict[str, Any] = {"why": "it told nothing"}
+    for word, told_values in told:
+        if word in ("hurt", "unavailable", "failed"):
+            values = told_values
+    source, target = (Endpoint(str(node["name"]), "cpu") for node in (nodes[0], nodes[-1]))
+    if "other_end" not in values:
+        return Fault(
+            transport, source, target, str(request.fault), size, None, values["why"], UNKNOWN, Left(), "not tried"
+        )
+    return Fault(
+        transport=transport,
+        source=source,
+        target=target,
+        kind=str(request.fault),
+        size_bytes=size,
+        seconds_to_error=values["seconds"] if values["raised"] else None,
+        error=values["error"],
+        other_end=values["other_end"],
+        left=Left(**values["left"], actors=values["actors"]),
+        next_transfer=values["next"],
+    )
