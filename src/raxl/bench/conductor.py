@@ -86,6 +86,7 @@ class Conductor:
                     "id": view["node_id"],
                     "name": view["name"],
                     "address": node["NodeManagerAddress"],
+                    "labels": view["labels"],
                 }
         self._tell("nodes", nodes=list(self._nodes.values()), ray=ray.__version__)
 

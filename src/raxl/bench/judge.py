@@ -37,8 +37,12 @@ _STEPS = 20
 """A transfer of fewer steps of the transport's own clock is off by more than a twentieth."""
 
 
-def run(row: Row, ends: Ends, copies: Mapping[int, float]) -> Run:
-    """The row as it is published; `copies`: by size, what a copy in memory takes at the target, in bytes a second."""
+def run(row: Row, ends: Ends, copies: Mapping[int, float], way: Path | None = None) -> Run:
+    """The row as it is published.
+
+    `copies`: by size, what a copy in memory takes at the target, in bytes a second. `way`: the path, where it is known
+    otherwise than by the row's own counters.
+    """
     bare = Run(
         transport=row.transport,
         source=Endpoint(row.nodes[0], "cpu"),
@@ -55,12 +59,13 @@ def run(row: Row, ends: Ends, copies: Mapping[int, float]) -> Run:
         return replace(bare, status=UNAVAILABLE, error=row.unavailable)
     if row.taken is None or not row.taken.samples:
         return replace(bare, status=FAILED, error=row.failed or "it gave no sample")
-    return _measured(bare, row, row.taken, ends, copies)
+    if way is None and row.moved and row.transfer.pattern == P2P:
+        way = proof.path(row, ends, row.transfer.size_bytes * row.taken.transfers)
+    return _measured(bare, row, row.taken, ends, copies, way)
 
 
-def _measured(bare: Run, row: Row, taken: Taken, ends: Ends, copies: Mapping[int, float]) -> Run:
+def _measured(bare: Run, row: Row, taken: Taken, ends: Ends, copies: Mapping[int, float], path: Path | None) -> Run:
     size = row.transfer.size_bytes
-    path = proof.path(row, ends, size * taken.transfers) if row.transfer.pattern == P2P else None
     bandwidth = statistics.bandwidth_of(size, taken.samples) if size > LATENCY_BYTES and not taken.is_mapped else None
     bound = _bound(path, ends, copies.get(size)) if bandwidth is not None else None
     ceiling = None
