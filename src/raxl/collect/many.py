@@ -61,7 +61,8 @@ def inventory(paths: Sequence[str]) -> Inventory:
 
 def _nodes(held: Sequence[_Read]) -> tuple[Node, ...]:
     """One node a machine, each with a name of its own."""
-    found = machines.groups([one.key for one in held])
+    every = machines.groups([one.key for one in held])
+    found = [one for one in every if len(one.members) > 1 or not held[one.members[0]].ray.has_left]
     several = {
         group.members[0]: machines.joined(_again([held[place] for place in group.members]), group.key)
         for group in found
