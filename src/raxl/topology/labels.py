@@ -25,7 +25,7 @@ GROUP = "ray.io/node-group"
 
 def of_node(node: Node, cluster: Cluster | None = None) -> NodeLabels:
     """What this node should carry; of a cluster, the node's group too."""
-    refused, found = unread(node, "node"), fleet(node)
+    refused, found = unread(node, "node", "recording"), fleet(node)
     told = [refused.unlabelled(key) for key in KEYS] if refused else list(_told(node, found))
     told.sort(key=lambda one: KEYS.index(one.key))
     mine = next((one for one in cluster.nodes if one.node_id == node.ray_node_id), None) if cluster else None
