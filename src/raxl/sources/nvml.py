@@ -227,7 +227,7 @@ def _claim(index: int, device: Mapping[str, Answer], address: str | None) -> Cla
         memory_bytes=_number(device["memory_bytes"]),
         memory_numa_node=_number(device["memory_numa_node"]),
         state=_state(device),
-        partitions=tuple(map(_partition, device["mig_devices"].value or ())),
+        partitions=tuple(_partition(place, mig) for place, mig in enumerate(device["mig_devices"].value or ())),
         fabric=_fabric(device["fabric"]),
         ray=RayView(resource="GPU", type=nvidia_names.ray_type(name)),
         visible_env=nvidia_names.VISIBLE,
@@ -281,10 +281,12 @@ def _link(device: Mapping[str, Answer]) -> PciLink | None:
     return link if link != PciLink() else None
 
 
-def _partition(mig: Mapping[str, Any]) -> Partition:
-    memory = mig.get("memory_mib")
+def _partition(place: int, mig: Mapping[str, Any]) -> Partition:
+    """Where its UUID was not told, it goes by its number, which is its place in the library's order."""
+    index, memory = mig.get("index"), mig.get("memory_mib")
     profile = str(mig.get("name") or "").rpartition(" MIG ")[2] or None
-    return Partition(str(mig.get("uuid") or f"mig:{mig.get('index')}"), profile, memory << 20 if memory else None)
+    id = mig.get("uuid") or f"mig:{place if index is None else index}"
+    return Partition(str(id), profile, memory << 20 if memory else None)
 
 
 def _fabric(answer: Answer) -> Fabric | None:
