@@ -107,6 +107,10 @@ class Lab:
         """Kills a host's raylet as a crash would; its workers end by themselves."""
         self._end_raylet(host, signal.SIGKILL)
 
+    def end_raylet(self, host: int) -> None:
+        """Ends a host's raylet as `ray stop` does: it takes its leave."""
+        self._end_raylet(host, signal.SIGTERM)
+
     def stop(self, host: int) -> None:
         """Stops all of a host's processes, which answer no more while the kernel still takes connections for them."""
         self.hosts[host].signal(signal.SIGSTOP)
@@ -127,7 +131,7 @@ class Lab:
         """Starts a host's Ray anew, with what is changed of its `Machine` (`labels`, `resources`, `num_gpus`). The head
         cannot: the others would have lost their cluster."""
         assert host, "the head stays as it is"
-        self._end_raylet(host, signal.SIGTERM)
+        self.end_raylet(host)
         self.hosts[host].clear()
         self._machines[host] = replace(self._machines[host], **changed)  # type: ignore[arg-type]
         self._start_ray(host)

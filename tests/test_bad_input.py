@@ -21,6 +21,7 @@ from typing import Any
 
 import pytest
 
+import recordings
 import seeds
 from raxl.cli import outcome
 from raxl.cli.app import app
@@ -201,6 +202,29 @@ def test_a_truncated_archive_is_refused(mode: str, tmp_path: Path) -> None:
     for length in (len(whole) // 2, 1000, 700):
         path.write_bytes(whole[:length])
         assert "damaged or cut off" in refused(4, "topo", "--from", str(path))
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "compressed"])
+@pytest.mark.parametrize("form", ["snapshot", "tree"])
+def test_an_archive_that_is_cut_between_two_entries_is_shown_and_told(
+    form: str, pack: Callable[[bytes], bytes], tmp_path: Path
+) -> None:
+    raw = gzip.decompress(recordings.snapshot("nvidia-hgx-h100")) if form == "snapshot" else seeds.tar(seeds.entries())
+    headers = [place for place in range(0, len(raw), 512) if raw[place + 257 : place + 262] == b"ustar"]
+    (whole,) = nodes("--from", given(tmp_path / "whole", pack(raw)))
+    assert [one for one in whole["problems"] if one["subject"] == "recording"] == []
+    end = max(headers[-1] + 512, len(raw.rstrip(b"\0")))
+    for place in (headers[-1], -(-end // 512) * 512):  # without the last entry, and with all of them
+        path = given(tmp_path / "cut", pack(raw[:place]))
+        (node,) = nodes("--from", path, code=3)
+        assert len(node["accelerators"]) == len(whole["accelerators"])
+        (problem,) = (one for one in node["problems"] if one["subject"] == "recording")
+        assert (problem["reason"], problem["message"][:22]) == ("failed", "the archive is cut off")
+        code, text, _ = told("labels", "--from", path)
+        assert (code, "raxl/accelerators  " in text) == (3, False)
+        replay = str(tmp_path / "again.tar.gz")
+        first = told("topo", "--from", path, "--record", replay)
+        assert told("topo", "--from", replay) == first
 
 
 def test_an_archive_with_a_damaged_header_is_not_taken_for_a_shorter_one(tmp_path: Path) -> None:

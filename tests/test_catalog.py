@@ -148,12 +148,31 @@ _ANYTHING = st.recursive(
 )
 
 
+def test_a_key_that_nothing_reads_is_told_by_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = {"name": "Example GPU", "device_ids": ["3fff"], "verified": "unverified", "source": "x", "memory": 80}
+    link = {"verified": "unverified", "source": "x", "lanes": 18}
+    document = {"vendor_id": "10de", "note": "x", "devices": [row], "scale_up": {"nvlink9": link}}
+    keys = "note, devices[0].memory, scale_up.nvlink9.lanes"
+    folder = tmp_path / "raxl/catalog.d"
+    folder.mkdir(parents=True)
+    (folder / "new.yaml").write_text(json.dumps(document))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    found = catalog_files.overlay()
+    assert [device.name for device in found.catalog.devices] == ["Example GPU"]
+    assert [one.message for one in found.problems] == [f"{folder / 'new.yaml'}: nothing reads {keys}"]
+    monkeypatch.setattr(catalog_files, "FOLDER", folder)
+    with pytest.raises(ValueError, match=re.escape(f"new.yaml: nothing reads {keys}")):
+        catalog_files.compiled()
+
+
 @given(_ANYTHING)
 def test_any_document_is_a_catalog_or_refused(document: Any) -> None:
     try:
         catalog.parse(document)
     except ValueError as error:
         assert str(error)
+    else:
+        assert isinstance(catalog.unread_keys(document), list)
 
 
 def topo(home: Path, root: Path) -> dict[str, Any]:

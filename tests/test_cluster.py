@@ -139,6 +139,25 @@ def test_ctrl_c_leaves_no_process_behind(lab: Lab, seconds: float) -> None:
 
 
 @pytest.mark.wrecks
+def test_a_node_that_was_stopped_is_named_and_is_not_missed(lab: Lab) -> None:
+    lab.end_raylet(1)
+    try:
+        done = discover(lab)
+        text = lab.head.run(["raxl", "discover", "--cluster"], timeout=120).stdout
+    finally:
+        lab.restart(1)
+    assert (done.returncode, shown(done)) == (
+        0,
+        [pair for pair in zip(NAMES, MODELS, strict=True) if "mi300" not in pair[0]],
+    )
+    gone = [
+        (one["name"], one["death"]) for one in json.loads(done.stdout)["cluster"]["nodes"] if one["state"] == "dead"
+    ]
+    assert gone == [("mi300-01", "EXPECTED_TERMINATION")]
+    assert "3 nodes, all answered\n   left: mi300-01 (stopped: received SIGTERM)\n" in text
+
+
+@pytest.mark.wrecks
 def test_what_is_left_of_a_cluster_is_shown_in_time_and_what_is_lost_named(lab: Lab) -> None:
     """One raylet is killed, one host stopped, one cut off."""
     lab.kill_raylet(1)

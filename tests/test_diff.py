@@ -468,6 +468,9 @@ def test_a_node_that_died_left_or_joined_is_told_as_ray_sees_it() -> None:
     dead = replace(dead, nodes=tuple(node for node in dead.nodes if node.name != "gpu-2"))
     assert told(before, dead) == ["!  gpu-2: dead in Ray (health check failed)"]
     assert told(dead, before) == ["~  gpu-2: Ray’s state dead → alive"]
+    left = with_ray(before, "gpu-2", state="dead", death="AUTOSCALER_DRAIN_IDLE", reason="idle for 60 s")
+    left = replace(left, nodes=dead.nodes)
+    assert told(before, left) == ["~  gpu-2: left Ray (idle for 60 s)"]
     fewer = cluster(NAMES[:4])
     assert told(before, fewer) == ["!  gpu-5: left Ray"]
     assert told(fewer, before) == ["+  gpu-5: joined Ray"]

@@ -91,6 +91,24 @@ def test_aws_names_the_nearest_switch_last(network: list[str], block: str | None
     }
 
 
+@pytest.mark.parametrize("unnamed", [{}, {"InstanceId": None}, {"InstanceId": ""}])
+def test_an_entry_of_aws_without_an_instance_is_shown_and_told(unnamed: dict[str, Any]) -> None:
+    common = {"InstanceType": "p5.48xlarge", "AvailabilityZone": "us-west-2a"}
+    entries = [{"InstanceId": "i-1"}, unnamed, unnamed]
+    listed = [{**one, **common, "NetworkNodes": ["nn-1", f"nn-{n}"]} for n, one in enumerate(entries, 2)]
+    found = nodes(json.dumps({"Instances": listed}))
+    assert [(node.name, node.placement.block) for node in found] == [
+        ("i-1", "nn-2"),
+        ("given", "nn-3"),
+        ("given-2", "nn-4"),
+    ]
+    told = [[one.message for one in node.problems if one.reason == "failed"] for node in found]
+    words = ["the entry has no InstanceId: whose place it tells is not known"]
+    assert told == [[], words, words]
+    (alone,) = nodes(json.dumps({"Instances": listed[1:2]}))
+    assert (alone.name, alone.placement.block) == ("given", "nn-3")
+
+
 def test_a_document_that_is_cut_off_tells_what_stands_before() -> None:
     text = json.dumps({"Instances": [{"InstanceId": f"i-{n}", "NetworkNodes": ["nn-1", "nn-2"]} for n in range(3)]})
     found = nodes(text[:-20])

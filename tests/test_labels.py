@@ -274,6 +274,14 @@ def test_a_tree_that_a_hypervisor_made_up_tells_no_distance() -> None:
     assert values(pcie)["raxl/shape"] == values(with_links(pcie, PHB="SYS"))["raxl/shape"]
 
 
+def test_rails_by_place_are_no_rail_group() -> None:
+    reason, words = why(assembled("nvidia-hgx-h100"), "raxl/rail-group")
+    assert (reason, words.partition(":")[2]) == (NOT_ASKED, " nothing that was read says to which leaf each is wired")
+    assert why(assembled("none-cpu-server"), "raxl/rail-group") == (NOT_ASKED, "nothing that raxl reads names one")
+    virtual = replace(assembled("nvidia-hgx-h100"), path_trust="virtual")
+    assert why(virtual, "raxl/rail-group") == (NOT_ASKED, "nothing that raxl reads names one")
+
+
 def test_slower_nics_promise_what_the_slowest_gives() -> None:
     node = machine([gpu(0), gpu(1)], [nic(0), nic(1, speed_bits_per_second=200_000_000_000)])
     assert values(node)["raxl/nic-gbps"] == "200"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,10 @@ import recordings
 from raxl.collect import assemble, catalog_files, inputs, keeping, machines, many
 from raxl.collect.alike import Alike
 from raxl.errors import CannotStart, UnknownForm
-from raxl.host import Answer, archive, plain_archive
+from raxl.host import Answer, Question, archive, plain_archive
 from raxl.host.record import Recording
 from raxl.model import codec
+from raxl.model.node import Node
 
 KEYS = st.builds(machines.Key, st.sampled_from([None, "a", "b", "c"]), st.sampled_from([None, "x", "y", "z"]))
 
@@ -132,3 +134,51 @@ def _carefully(packed: bytes) -> dict[str, bytes]:
         return {one.path: one.content for one in archive.entries(io.BytesIO(packed), "it") if one.kind == "file"}
     except CannotStart:
         return {}
+
+
+def of_one_boot(tmp_path: Path, *names: str) -> list[str]:
+    """Recordings of several machines that go by one boot and name."""
+    own = [Question("text", f"/proc/sys/kernel/{name}") for name in ("random/boot_id", "hostname")]
+    first = recordings.recording(names[0])
+    paths = []
+    for place, name in enumerate(names):
+        known = recordings.recording(name)
+        answers = {**known.answers, **{question: first.answers[question] for question in own}}
+        one = Recording(answers, name="gpu-07", created=known.created, recorded_by=known.recorded_by)
+        paths.append(str(tmp_path / f"{place}.tar.gz"))
+        Path(paths[-1]).write_bytes(keeping.packed([one]))
+    return paths
+
+
+def contradictions(nodes: Sequence[Node]) -> list[list[str]]:
+    return [[one.message for one in node.problems if one.reason == "disagreement"] for node in nodes]
+
+
+def test_two_recordings_of_one_boot_that_tell_of_other_hardware_are_both_shown(tmp_path: Path) -> None:
+    paths = of_one_boot(tmp_path, "nvidia-hgx-h100", "nvidia-gb200-tray")
+    read = inputs.opened(paths)
+    plainly = assemble.inventory(read)
+    assert [(node.name, len(node.accelerators)) for node in plainly.nodes] == [("gpu-07", 8), ("gpu-07-2", 4)]
+    words = "an accelerator at 0000:19:00.0, and none"
+    told = [f"two recordings of one machine, by its name and boot, tell of other hardware: {words}"]
+    assert contradictions(plainly.nodes) == [told, told]
+    assert many.inventory(paths).nodes == plainly.nodes
+    (tmp_path / "kept").write_bytes(keeping.packed(read))
+    assert codec.encode(many.inventory([str(tmp_path / "kept")])) == codec.encode(plainly)
+
+
+def test_another_board_in_the_same_place_is_other_hardware(tmp_path: Path) -> None:
+    paths = of_one_boot(tmp_path, "nvidia-hgx-h100", "nvidia-hgx-h100")
+    assert contradictions(many.inventory(paths).nodes) == [[]]
+    other = (recordings.FOLDER / "nvidia-hgx-h100" / "machine.txt").read_text().replace("GPU-00000000", "GPU-0000000f")
+    Path(paths[1]).write_bytes(keeping.packed([recordings.of_text(other)]))
+    nodes = many.inventory(paths).nodes
+    uuids = [f"GPU-0000000{end}-0000-4000-8000-000000000000" for end in "0f"]
+    assert [node.accelerators[0].uuid for node in nodes] == uuids
+    assert all(told[0].endswith(f"at 0000:19:00.0 UUID {uuids[0]}, and {uuids[1]}") for told in contradictions(nodes))
+
+
+def test_where_all_are_said_to_be_one_machine_the_contradiction_is_told(tmp_path: Path) -> None:
+    paths = of_one_boot(tmp_path, "nvidia-hgx-h100", "nvidia-gb200-tray")
+    (node,) = assemble.inventory(inputs.opened(paths, "gpu-07")).nodes
+    assert any("tell of other hardware" in words for words in contradictions([node])[0])

@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 
 import kept
+from raxl.collect import assemble, inputs
+from raxl.host import Answer
 from stubs import NVML, VIEWS, Ran, build, live, node, raxl, replay
 
 NAMES = NVML.machines
@@ -156,3 +158,15 @@ def test_links_that_lead_nobody_knows_where_leave_the_pair_open(ran: dict[str, R
     pairs = [link for link in found["links"] if "nvidia:2" in (link["a"], link["b"]) and "nvidia" in link["b"]]
     assert {(link["link_class"], link["kind"]) for link in pairs} == {(None, None)}
     assert len(pairs) == 7
+
+
+def test_mig_devices_without_uuids_go_by_their_numbers(ran: dict[str, Ran]) -> None:
+    (told,) = inputs.opened([str(ran["mig"].snapshot)])
+    for question, answer in told.answers.items():
+        if question.subject.startswith("nvml mig_devices") and answer.known:
+            told.answers[question] = Answer([{**one, "uuid": None, "index": None} for one in answer.value])
+    # `nvidia-smi` numbers them too, and would tell the UUIDs.
+    told.answers = {question: answer for question, answer in told.answers.items() if question.kind != "command"}
+    (device, *_) = assemble.node(told).accelerators
+    assert [one.id for one in device.partitions] == [f"mig:{place}" for place in range(len(device.partitions))]
+    assert len(device.partitions) > 1

@@ -9,6 +9,7 @@ from pathlib import Path as FilePath
 import jsonschema
 import pytest
 
+import clusters
 import recordings
 import samples
 from raxl import __version__
@@ -113,18 +114,85 @@ def test_names_that_fit_none_or_several_are_refused_in_one_line(
     assert printed.err == f"{WRONG[a, b]}\n"
 
 
-def test_both_ends_are_in_one_node(tmp_path: FilePath, capsys: pytest.CaptureFixture[str]) -> None:
+def test_both_ends_are_sought_in_one_node_first(tmp_path: FilePath, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = []
     for name in ("nvidia-hgx-h100", "nvidia-a100-pcie-bridged"):
         (tmp_path / f"{name}.tar.gz").write_bytes(recordings.snapshot(name))
         arguments += ["--from", str(tmp_path / f"{name}.tar.gz")]
     first, second = "GPU-00000000-0000-4000-8000-000000000000", "GPU-00000000-0000-4000-8000-0000000e0000"
-    assert outcome.run(app, ["topo", "--path", first, second, *arguments]) == 2
-    assert "the two are in different nodes (" in capsys.readouterr().err
+    assert outcome.run(app, ["topo", "--path", first, second, *arguments]) == 0
+    assert capsys.readouterr().out.startswith("gpu-07 GPU 0 → a100-5 GPU 0   network, ")
     assert outcome.run(app, ["topo", "--path", "0", "1", *arguments]) == 2
-    assert "0 and 1 are in several nodes (gpu-07, a100-5)" in capsys.readouterr().err
+    where = "in several nodes (gpu-07, a100-5). name the node too: gpu-07:0"
+    assert capsys.readouterr().err == f"raxl: error: 0 and 1 are {where}\n"
+    assert outcome.run(app, ["topo", "--path", first, "mlx5_0", *arguments]) == 0
+    assert capsys.readouterr().out.startswith("GPU 0 → mlx5_0")
+    assert outcome.run(app, ["topo", "--path", "gpu-07:7", "a100-5:0000:19:00.0", *arguments]) == 2
+    assert capsys.readouterr().err.startswith("raxl: error: no device is called a100-5:0000:19:00.0 (there are ")
     assert outcome.run(app, ["topo", "--path", "0", "7", *arguments]) == 0
     assert capsys.readouterr().out.startswith("GPU 0 → GPU 7")
+
+
+def between_nodes(tmp_path: FilePath, a: str, b: str) -> tuple[Path, str]:
+    """The path between two devices of the cluster of the documentation, and its text."""
+    (tmp_path / "cluster.tar.gz").write_bytes(clusters.packed(clusters.OF_DOCUMENTATION))
+    recorded = inputs.opened([str(tmp_path / "cluster.tar.gz")])
+    document, nodes = paths.document(recorded, assemble.inventory(recorded), (a, b))
+    SCHEMA.validate(json.loads(codec.encode(document)))
+    assert (document.node, document.other_node) == tuple(node.name for node in nodes)
+    return document.path, to_text(text_path.path(document.path, nodes, 200))
+
+
+def test_from_node_to_node_it_goes_by_the_nearest_nics(tmp_path: FilePath) -> None:
+    found, text = between_nodes(tmp_path, "gpu-07:0", "gpu-08:3")
+    assert shape(found) == [
+        "gpu-07:nvidia:0",
+        "gpu-07:0000:16:00.0",
+        "gpu-07:mlx5_0",
+        "network",
+        "gpu-08:mlx5_3",
+        "gpu-08:0000:5a:00.0",
+        "gpu-08:nvidia:3",
+    ]
+    assert [(hop.a, hop.b) for hop in found.hops] == list(pairwise(shape(found)))
+    assert (found.bandwidth_bytes_per_second, found.narrowest, found.is_bound) == (50_000_000_000, 2, True)
+    assert [(one.subject, one.reason) for one in found.problems] == [("network", "not-supported")]
+    assert [(use.way, use.caveat) for use in found.uses] == [("gpudirect-rdma", None)]
+    assert "gpu-08 mlx5_3 ─ gen5 ×16, 63 GB/s ─ switch gpu-08:0000:5a:00.0" in " ".join(text.split())
+    assert "gpu-07: the IOMMU lets DMA pass" in text
+    assert (
+        "through the network, if it joins their nodes, at most 50 GB/s each way; GPUDirect RDMA goes this way" in text
+    )
+
+
+def test_within_a_domain_it_goes_over_its_fabric(tmp_path: FilePath) -> None:
+    found, text = between_nodes(tmp_path, "tray-04:0", "tray-05:1")
+    assert shape(found) == ["tray-04:nvidia:0", "nvswitch", "tray-05:nvidia:1"]
+    assert (found.kind, found.link_class, found.bandwidth_bytes_per_second) == ("nvlink", "NV18", 900_000_000_000)
+    assert text.endswith("tray-04 GPU 0 reaches tray-05 GPU 1 over NVLink, 900 GB/s each way.\n")
+    assert between_nodes(tmp_path, "gpu-07:0", "tray-04:0")[0].kind == "network"
+    assert between_nodes(tmp_path, "tray-04:mlx5_0", "tray-05:1")[0].kind == "network"
+
+
+def test_a_gpu_that_is_lost_sends_nothing_to_another_node(tmp_path: FilePath) -> None:
+    found, text = between_nodes(tmp_path, "gpu-06:6", "gpu-07:0")
+    assert found.uses == ()
+    assert text.endswith("Nothing goes from gpu-06 GPU 6 to gpu-07 GPU 0: gpu-06 GPU 6 is lost.\n")
+
+
+def test_where_no_nic_is_known_that_is_told(tmp_path: FilePath) -> None:
+    listed = "GPU 0: NVIDIA L4 (UUID: GPU-000000{}0-0000-0000-0000-000000000001)\n"
+    for place in "12":
+        (tmp_path / f"{place}.txt").write_text(listed.format(place))
+    recorded = inputs.opened([str(tmp_path / "1.txt"), str(tmp_path / "2.txt")])
+    found = paths.document(recorded, assemble.inventory(recorded), ("GPU-00000010", "GPU-00000020"))[0].path
+    first, second = (node.name for node in assemble.inventory(recorded).nodes)
+    assert shape(found) == [f"{first}:nvidia:0", "network", f"{second}:nvidia:0"]
+    assert (found.bandwidth_bytes_per_second, found.uses) == (None, ())
+    assert [one.subject for one in found.problems] == [
+        "network",
+        *(f"hops.{n}.bandwidth_bytes_per_second" for n in (0, 1)),
+    ]
 
 
 def gpu(number: int, bus: str, chain: tuple[str, ...], bridge: str = "pci0000:00", numa: int = 0) -> PciFunction:
@@ -391,10 +459,10 @@ def check(path: Path, node: Node, a: str, b: str) -> None:
     SCHEMA.validate(json.loads(text))
     assert codec.decode(text, PathDocument) == document
     for width in (80, 120, 200):
-        lines = to_text(text_path.path(path, node, width)).splitlines()
+        lines = to_text(text_path.path(path, (node,), width)).splitlines()
         assert all(len(line) <= width for line in lines)
         assert lines[-1].endswith(".")
-    assert to_text(text_path.path(path, node, 80, unicode=False)).isascii()
+    assert to_text(text_path.path(path, (node,), 80, unicode=False)).isascii()
 
 
 def test_a_pasted_answer_about_peer_access_counts_where_the_library_was_not_asked(tmp_path: FilePath) -> None:

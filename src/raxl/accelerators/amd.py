@@ -210,29 +210,20 @@ def _from_bus(function: PciFunction, answers: Answers) -> Claim:
     silent = dict.fromkeys((*_OF_DRIVER, "architecture", "state", *(["fabric"] if unbound else [])), silence)
     if by_id is None:
         silent["model"] = silence
-    return Claim(
-        vendor="amd",
-        kind="gpu",
-        evidence=function.evidence,
-        address=function.address,
+    place = families.placed("amd", "gpu", function)
+    return replace(
+        place,
         unit=unit,
         uuid=amd_names.uuid(unit),
         model=text.get("product_name"),
         model_by_id=by_id,
         serial=text.get("serial_number"),
-        vendor_id=function.vendor_id,
-        device_id=function.device_id,
-        subsystem_id=function.subsystem_id,
-        link=function.link,
-        host_bridge=function.host_bridge,
-        numa_node=function.numa_node,
-        local_numa_nodes=function.local_numa_nodes,
         memory_bytes=memory or None,
-        state="lost" if function.is_lost else "ok" if function.driver == "amdgpu" and memory is not None else None,
+        state=place.state or ("ok" if function.driver == "amdgpu" and memory is not None else None),
         ray=RayView(resource="GPU", type=amd_names.RAY_TYPES.get(function.device_id or "")),
         visible_env=amd_names.VISIBLE,
         attributes=_attributes(function, text),
-        silent=silent,
+        silent={**silent, **place.silent},
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import AbstractSet as Set
 from typing import Mapping, NamedTuple, Sequence
 
@@ -19,7 +20,6 @@ from raxl.model.problem import (
     NOT_APPLICABLE,
     NOT_ASKED,
     NOT_INSTALLED,
-    NOT_PRESENT,
     TIMED_OUT,
     Problem,
 )
@@ -211,26 +211,13 @@ def _from_bus(function: PciFunction, silence: Silence | None) -> Claim:
             NOT_APPLICABLE, f"the device is bound to {function.driver}, not to NVIDIA's driver", function.evidence
         )
         silent = dict.fromkeys(silent or _OF_DRIVER, bound)
-    if function.evidence == "sysfs" and function.numa_node is None:
-        silent["numa_node"] = Silence(NOT_PRESENT, "the firmware names no NUMA node", "sysfs")
-    return Claim(
-        vendor="nvidia",
-        kind="gpu",
-        evidence=function.evidence,
-        address=function.address,
+    place = families.placed("nvidia", "gpu", function)
+    return replace(
+        place,
         model_by_id=model,
-        vendor_id=function.vendor_id,
-        device_id=function.device_id,
-        subsystem_id=function.subsystem_id,
-        link=function.link,
-        host_bridge=function.host_bridge,
-        numa_node=function.numa_node,
-        local_numa_nodes=function.local_numa_nodes,
-        state="lost" if function.is_lost else None,
         ray=RayView(resource="GPU"),
         visible_env=nvidia_names.VISIBLE,
-        attributes=function.beside,
-        silent=silent,
+        silent={**silent, **place.silent},
     )
 
 

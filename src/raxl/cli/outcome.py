@@ -21,7 +21,7 @@ _VITAL = ("model", "memory_bytes", "state")
 """Of a device that is present, what makes an answer incomplete when it could not be read."""
 _OTHERS = ("nics", "numa_nodes", "cpu", "plugins")
 """Subjects with such fields that are no accelerators."""
-_WHOLE = ("node", "pci_tree", "links", "accelerators")
+_WHOLE = ("node", "recording", "pci_tree", "links", "accelerators")
 """Subjects that concern a node as a whole."""
 
 

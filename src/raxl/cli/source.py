@@ -212,8 +212,8 @@ def assembled(source: Source, renderer: str) -> tuple[list[Recording], Inventory
     """The same with the recordings that it was assembled from, one a node and in their order."""
     plugins = foreign(source.plugins)
     read = recordings(source, "raxl.collect.assemble", renderer)
-    from raxl.collect import assemble
+    from raxl.collect import assemble, ray_nodes
 
     result = assemble.inventory(read, plugins)
     keep(source, read)
-    return read, result
+    return ray_nodes.present(read), result

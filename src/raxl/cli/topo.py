@@ -50,7 +50,8 @@ def command(
             "--path",
             metavar="A B",
             help="The way between two devices: each hop and its speed, what forbids a faster one, who would use it. "
-            "A device is an index, an id, a PCI address, a UUID or its beginning, or a network device.",
+            "A device is an index, an id, a PCI address, a UUID or its beginning, or a network device; of many nodes "
+            "NODE:DEVICE.",
         ),
     ] = None,
     expand: Annotated[bool, typer.Option("--expand", help="Show each device, also where many are alike.")] = False,
@@ -119,7 +120,7 @@ def _path(options: Options, ends: tuple[str, str], streams: Streams) -> int:
     from raxl.collect import paths
 
     recordings, inventory = source.assembled(options.source, _renderer(options))
-    document, node = paths.document(recordings, inventory, ends)
+    document, nodes = paths.document(recordings, inventory, ends)
     if options.format is Format.json:
         from raxl.model import codec
 
@@ -127,5 +128,5 @@ def _path(options: Options, ends: tuple[str, str], streams: Streams) -> int:
     else:
         from raxl.render import text_path
 
-        streams.print(text_path.path(document.path, node, streams.width, unicode=streams.unicode), options.output)
-    return outcome.of_inventory(replace(inventory, nodes=(node,)))
+        streams.print(text_path.path(document.path, nodes, streams.width, unicode=streams.unicode), options.output)
+    return outcome.of_inventory(replace(inventory, nodes=nodes))

@@ -92,6 +92,7 @@ def node(
             *told.problems,
             *overlay.problems,
             *_notes(recording, plugins),
+            *ray_nodes.missed(recording, registered),
             *steps.ask("refusals", refusals.problems, bus.answers),
             *report.problems,
             *place.problems,
@@ -107,10 +108,11 @@ def node(
 
 
 def inventory(recordings: Sequence[Recording], plugins: Sequence[Guest] = ()) -> Inventory:
-    """All machines, in the order given; made when the last of them was recorded."""
+    """All machines, in the order given, but for nodes that have left their cluster; made when the last of them was
+    recorded."""
     created = printable.clean(max((recording.created for recording in recordings), default=""))
     alike = Alike() if len(recordings) > 1 else None
-    nodes = tuple(node(one, plugins, alike.steps(one) if alike else None) for one in recordings)
+    nodes = tuple(node(one, plugins, alike.steps(one) if alike else None) for one in ray_nodes.present(recordings))
     whole = ray_nodes.cluster([ray_nodes.seen(recording) for recording in recordings])
     return Inventory(INVENTORY, __version__, created, nodes, printable.record(whole) if whole else None)
 

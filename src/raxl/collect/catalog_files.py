@@ -15,6 +15,7 @@ FOLDER = Path(catalog.__file__).parents[1] / "accelerators" / "catalog"
 COMPILED = FOLDER / "catalog.json"
 ENDINGS = (".yaml", ".yml", ".json")
 _LARGEST = 1 << 20
+_MOST_KEYS = 6
 _SYSTEM = Path("/etc/raxl/catalog.d")
 
 
@@ -42,11 +43,18 @@ def read_yaml(path: Path) -> Any:
 
 
 def compiled() -> list[Any]:
-    """raxl's own files as one document. Raises ValueError for a row that is none."""
-    documents = [read_yaml(path) for path in sorted(FOLDER.glob("*.yaml"))]
-    for document in documents:
+    """raxl's own files as one document. Raises ValueError for a row that is none, and for a key that nothing reads."""
+    paths = sorted(FOLDER.glob("*.yaml"))
+    documents = [read_yaml(path) for path in paths]
+    for path, document in zip(paths, documents, strict=True):
         catalog.parse(document)
+        if unread := catalog.unread_keys(document):
+            raise ValueError(f"{path.name}: {_unread(unread)}")
     return documents
+
+
+def _unread(keys: Sequence[str]) -> str:
+    return f"nothing reads {', '.join(keys[:_MOST_KEYS])}" + (" …" if len(keys) > _MOST_KEYS else "")
 
 
 def folders() -> tuple[Path, ...]:
@@ -66,7 +74,10 @@ def overlay() -> Overlay:
         here: list[tuple[Path, Catalog]] = []
         for path in _paths(folder):
             try:
-                here.append((path, _read(path)))
+                document = _read(path)
+                here.append((path, catalog.parse(document)))
+                if unread := catalog.unread_keys(document):
+                    problems.append(Problem("catalog", FAILED, f"{path}: {_unread(unread)}", (str(path),)))
             except (OSError, ValueError, RecursionError) as error:
                 words = error.strerror if isinstance(error, OSError) else str(error)
                 problems.append(Problem("catalog", FAILED, f"{path} is left out: {words}", (str(path),)))
@@ -75,10 +86,10 @@ def overlay() -> Overlay:
     return Overlay(catalog.merged(found), tuple(problems))
 
 
-def _read(path: Path) -> Catalog:
+def _read(path: Path) -> Any:
     if path.stat().st_size > _LARGEST or not path.is_file():
         raise ValueError("it is no file of at most 1 MiB")
-    return catalog.parse(json.loads(path.read_text("utf-8")) if path.suffix == ".json" else read_yaml(path))
+    return json.loads(path.read_text("utf-8")) if path.suffix == ".json" else read_yaml(path)
 
 
 def _told_twice(files: Sequence[tuple[Path, Catalog]]) -> Iterable[Problem]:

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any
 
 from raxl import __version__
-from raxl.collect import clock, machines
+from raxl.collect import clock, machines, ray_nodes
 from raxl.errors import CannotStart, ClusterLocked, ClusterUnreachable, MissingDependency, UsageError
 from raxl.host import Answer, Question, archive, pack, snapshot
 from raxl.host.record import Recording
@@ -158,7 +158,7 @@ class Asking:
         for node_id in views:
             told.setdefault(node_id, silent("failed", "the cluster went away before this node answered"))
         found = [_with_view(told[node_id], view, whole) for node_id, view in views.items()]
-        return machines.renamed(sorted(found, key=lambda one: (one.name, str(one.source))))
+        return machines.renamed(sorted(found, key=_place))
 
     def _lines(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """The child's lines, until `end`, its end, or a silence that is longer than anything it may wait for."""
@@ -190,6 +190,11 @@ class Asking:
         self._errors.seek(0)
         words = self._errors.read().decode("utf-8", "replace").strip().splitlines()
         return CannotStart(f"the cluster at {self.address} cannot be joined", words[-1][:300] if words else "Ray died")
+
+
+def _place(recording: Recording) -> tuple[str, bool, str]:
+    """By name; one that has left gives it to whoever has it now."""
+    return recording.name, ray_nodes.seen(recording).has_left, str(recording.source)
 
 
 def silent(reason: str, message: str) -> Recording:

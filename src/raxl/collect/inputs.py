@@ -165,6 +165,8 @@ def _answer(question: Question, text: str) -> Answer:
 
 def _from_archive(entries: Iterable[archive.Entry], path: str) -> list[Recording]:
     held = list(entries)
+    if held and held[-1].kind == archive.CUT:
+        return [_cut(recording) for recording in _from_archive(held[:-1], path)]
     files = {entry.path: entry.content for entry in held if entry.kind == "file"}
     top = _top(files)
     if snapshot.is_snapshot(files, top):
@@ -175,6 +177,12 @@ def _from_archive(entries: Iterable[archive.Entry], path: str) -> list[Recording
             f"{path}: not a form that is known", "the archive holds neither a raxl snapshot nor a sysfs tree"
         )
     return [_of_tree(tree.ArchiveTree(held, top_folder), path)]
+
+
+def _cut(recording: Recording) -> Recording:
+    words = "the archive is cut off: it lacks a tar's end, and what stood behind is not known"
+    recording.notes = (*recording.notes, ("recording", "failed", words))
+    return recording
 
 
 def _top(files: Mapping[str, bytes]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import insort
-from typing import NamedTuple, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Sequence
 
 from raxl.host import Answer, Question
 from raxl.host.record import Recording
@@ -11,6 +11,9 @@ from raxl.host.replay import ReplayHost
 from raxl.intake import documents
 from raxl.intake.tree import TreeRecording
 from raxl.sources import system
+
+if TYPE_CHECKING:
+    from raxl.collect import contradictory
 
 UNNAMED = "localhost"
 
@@ -35,11 +38,14 @@ def together(recordings: Sequence[Recording], as_node: str | None = None) -> lis
     Two boots of one name stay apart: they may be two machines.
     """
     if as_node is not None:
-        whole = _one(_of_one(recordings, as_node))
+        own = _of_one(recordings, as_node)
+        notes = _apart(own)[1]
+        whole = _one(own)
         whole.name = as_node
+        _note(whole, notes)
         return [whole]
     found = groups([key(recording) for recording in recordings])
-    return renamed([joined([recordings[place] for place in group.members], group.key) for group in found])
+    return renamed([one for group in found for one in joined([recordings[at] for at in group.members], group.key)])
 
 
 def renamed(machines: list[Recording]) -> list[Recording]:
@@ -104,11 +110,28 @@ def groups(keys: Sequence[Key]) -> list[Group]:
     return found
 
 
-def joined(recordings: Sequence[Recording], known: Key) -> Recording:
-    """The recordings of one machine as one, called by its name."""
-    machine = _one(recordings)
-    machine.name = called(machine, known)
-    return machine
+def joined(recordings: Sequence[Recording], known: Key) -> list[Recording]:
+    """The recordings of one machine as one, called by its name; as several that say so, where they cannot all be of
+    one."""
+    parts, notes = _apart(recordings)
+    found = [_one(part) for part in parts]
+    for machine in found:
+        machine.name = called(machine, known)
+        _note(machine, notes)
+    return found
+
+
+def _apart(recordings: Sequence[Recording]) -> tuple[list[list[Recording]], tuple[contradictory.Note, ...]]:
+    if len(recordings) < 2:
+        return [list(recordings)], ()
+    from raxl.collect import contradictory
+
+    return contradictory.apart(recordings)
+
+
+def _note(machine: Recording, notes: Sequence[contradictory.Note]) -> None:
+    """Adds what it does not say yet: a replay does."""
+    machine.notes = (*machine.notes, *(note for note in notes if note not in machine.notes))
 
 
 def hostname(recording: Recording) -> str | None:

@@ -61,17 +61,19 @@ def inventory(paths: Sequence[str]) -> Inventory:
 
 def _nodes(held: Sequence[_Read]) -> tuple[Node, ...]:
     """One node a machine, each with a name of its own."""
-    found = machines.groups([one.key for one in held])
+    every = machines.groups([one.key for one in held])
+    found = [one for one in every if len(one.members) > 1 or not held[one.members[0]].ray.has_left]
     several = {
         group.members[0]: machines.joined(_again([held[place] for place in group.members]), group.key)
         for group in found
         if len(group.members) > 1
     }
     firsts = [group.members[0] for group in found]
-    names = machines.distinct([several[one].name if one in several else held[one].name for one in firsts])
+    whole = [one for place in firsts for one in several.get(place, [held[place]])]
+    names = machines.distinct([one.name for one in whole])
     return tuple(
-        _named(assemble.node(several[place]) if place in several else held[place].node, name)
-        for place, name in zip(firsts, names, strict=True)
+        _named(one.node if isinstance(one, _Read) else assemble.node(one), name)
+        for one, name in zip(whole, names, strict=True)
     )
 
 

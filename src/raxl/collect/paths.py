@@ -1,9 +1,10 @@
-"""The path between two devices of a recorded machine."""
+"""The path between two devices of one recorded machine, or of two."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from raxl import __version__
 from raxl.collect import assemble
@@ -20,20 +21,33 @@ from raxl.model.inventory import Inventory
 from raxl.model.node import Node, NumaNode
 from raxl.model.path import PathDocument
 from raxl.sources import cpu, kernel_list, nvml, peers
-from raxl.topology import ends, paths
+from raxl.topology import ends, paths, paths_between
 
 
 def document(
     recordings: Sequence[Recording], inventory: Inventory, names: tuple[str, str]
-) -> tuple[PathDocument, Node]:
-    """The path between the two devices that the names mean, and the node that both are in.
+) -> tuple[PathDocument, tuple[Node, ...]]:
+    """The path between the two devices that the names mean, and the node that both are in, or the two.
 
     Raises UsageError for names that mean none, several, or one and the same.
     """
-    place, a, b = _ends(inventory.nodes, names)
-    node = inventory.nodes[place]
-    path = printable.record(paths.between(machine(recordings[place], node), a, b))
-    return PathDocument(PATH, __version__, inventory.created, node.name, node.source, path), node
+    a, b = _ends(inventory.nodes, names)
+    nodes = tuple(inventory.nodes[place] for place in dict.fromkeys((a.place, b.place)))
+    machines = {one.place: machine(recordings[one.place], inventory.nodes[one.place]) for one in (a, b)}
+    if len(nodes) == 1:
+        path = paths.between(machines[a.place], a.id, b.id)
+    else:
+        path = paths_between.across(*(paths_between.End(machines[one.place], one.id) for one in (a, b)))
+    document = PathDocument(
+        PATH,
+        __version__,
+        inventory.created,
+        nodes[0].name,
+        nodes[0].source,
+        printable.record(path),
+        *((nodes[1].name, nodes[1].source) if len(nodes) > 1 else ()),
+    )
+    return document, nodes
 
 
 def machine(recording: Recording, node: Node) -> paths.Machine:
@@ -70,33 +84,55 @@ def _packages(numa_nodes: Sequence[NumaNode], packages: Mapping[int, int]) -> di
     return found
 
 
-def _ends(nodes: Sequence[Node], names: tuple[str, str]) -> tuple[int, str, str]:
-    """The place of the node that holds both ends, and their ids."""
-    found = [[ends.named(node, name) for name in names] for node in nodes]
-    both = [place for place, (a, b) in enumerate(found) if a and b]
+class _End(NamedTuple):
+    """A device, and the place of its node."""
+
+    place: int
+    id: str
+
+
+def _ends(nodes: Sequence[Node], names: tuple[str, str]) -> tuple[_End, _End]:
+    """The devices that the names mean: of one node, where one has both."""
+    found = [_named(nodes, name) for name in names]
+    _no_lack(nodes, names, found)
+    both = [place for place in found[0] if place in found[1]]
     if len(both) > 1:
-        where = _some([nodes[place].name for place in both])
-        raise UsageError(f"{names[0]} and {names[1]} are in several nodes", where, "give the file of one with --from")
-    if not both:
-        raise _missing(nodes, names, found)
-    place = both[0]
-    for name, ids in zip(names, found[place], strict=True):
-        if len(ids) > 1:
-            raise UsageError(f"{name} is not one device", f"it may be {_some(ids)}", "give an id")
-    (a,), (b,) = found[place]
+        raise _ambiguous(nodes, f"{names[0]} and {names[1]} are", names[0], both)
+    for name, held in zip(names, found, strict=True):
+        if not both and len(held) > 1:
+            raise _ambiguous(nodes, f"{name} is", name, list(held))
+    a, b = (_one(name, held, both) for name, held in zip(names, found, strict=True))
     if a == b:
-        raise UsageError(f"{names[0]} and {names[1]} are the same device", a, "give two devices")
-    return place, a, b
+        raise UsageError(f"{names[0]} and {names[1]} are the same device", a.id, "give two devices")
+    return a, b
 
 
-def _missing(nodes: Sequence[Node], names: tuple[str, str], found: Sequence[Sequence[Sequence[str]]]) -> UsageError:
-    lacking = [name for at, name in enumerate(names) if not any(pair[at] for pair in found)]
-    if not lacking:
-        where = [nodes[next(place for place, pair in enumerate(found) if pair[at])].name for at in (0, 1)]
-        told = f"{names[0]} is in {where[0]}, {names[1]} in {where[1]}"
-        return UsageError("the two are in different nodes", told, "a path lies within one node")
-    here = [id for node in nodes for id in (*(a.id for a in node.accelerators), *(nic.id for nic in node.nics))]
-    return UsageError(f"no device is called {lacking[0]}", f"there are {_some(here)}" if here else "there is none")
+def _named(nodes: Sequence[Node], name: str) -> dict[int, list[str]]:
+    """By the place of a node, the ids of its devices that a name means; `NODE:DEVICE` means one node's alone."""
+    own = [(place, name[len(node.name) + 1 :]) for place, node in enumerate(nodes) if name.startswith(f"{node.name}:")]
+    told = [(place, ends.named(nodes[place], text)) for place, text in own]
+    if not any(ids for _, ids in told):
+        told = [(place, ends.named(node, name)) for place, node in enumerate(nodes)]
+    return {place: ids for place, ids in told if ids}
+
+
+def _one(name: str, held: Mapping[int, list[str]], both: Sequence[int]) -> _End:
+    place = both[0] if both else next(iter(held))
+    if len(held[place]) > 1:
+        raise UsageError(f"{name} is not one device", f"it may be {_some(held[place])}", "give an id")
+    return _End(place, held[place][0])
+
+
+def _ambiguous(nodes: Sequence[Node], what: str, name: str, places: Sequence[int]) -> UsageError:
+    where = [nodes[place].name for place in places]
+    return UsageError(f"{what} in several nodes", _some(where), f"name the node too: {where[0]}:{name}")
+
+
+def _no_lack(nodes: Sequence[Node], names: tuple[str, str], found: Sequence[Mapping[int, list[str]]]) -> None:
+    lacking = [name for name, held in zip(names, found, strict=True) if not held]
+    if lacking:
+        here = [id for node in nodes for id in (*(a.id for a in node.accelerators), *(nic.id for nic in node.nics))]
+        raise UsageError(f"no device is called {lacking[0]}", f"there are {_some(here)}" if here else "there is none")
 
 
 _MOST = 40

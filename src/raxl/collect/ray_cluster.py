@@ -23,8 +23,6 @@ CONNECT_SECONDS = 2.0
 MOST_IN_FLIGHT = 64
 CLUSTER_INFO = "/ray.rpc.RayletDriver/ClusterInfo"
 CHECK_ALIVE = "/ray.rpc.NodeInfoGcsService/CheckAlive"
-EXPECTED = ("EXPECTED_TERMINATION", "AUTOSCALER_DRAIN_IDLE", "AUTOSCALER_DRAIN_PREEMPTED", 1, 3, 4)
-"""Deaths that somebody wanted: `ray.rpc.NodeDeathInfo.Reason`."""
 _HEAD = "node:__internal_head__"
 
 
@@ -256,7 +254,7 @@ def ask_all(collector: bytes, timeout: float, tell: Tell, begun: float = 0.0) ->
             if view["state"] != "dead":
                 asked.append(node_id)
                 tell("node", **view)
-            elif is_missed(fresh[node_id], nodes.values()):
+            elif is_vacant(fresh[node_id], nodes.values()):
                 tell("node", **view)
                 tell("lost", id=node_id, reason="failed", message="dead: " + (view["reason"] or "Ray does not say why"))
         if not asked:
@@ -301,15 +299,14 @@ def node_view(node: Mapping[str, Any], is_drained: bool = False) -> dict[str, An
         "address": node.get("NodeManagerAddress"),
         "is_head": _HEAD in resources if alive else None,
         "reason": node.get("DeathReasonMessage") or None,
+        "death": None if alive else node.get("DeathReason"),
         "resources": {name: amount for name, amount in resources.items() if not name.startswith("node:")},
         "labels": dict(node.get("Labels") or {}),
     }
 
 
-def is_missed(node: Mapping[str, Any], nodes: Any) -> bool:
-    """Whether a dead node is one that nobody took away, and whose place no other has taken."""
-    if node.get("DeathReason") in EXPECTED:
-        return False
+def is_vacant(node: Mapping[str, Any], nodes: Any) -> bool:
+    """Whether no other node has taken the place of a dead one."""
     address = node.get("NodeManagerAddress")
     return not any(other["Alive"] and other.get("NodeManagerAddress") == address for other in nodes)
 

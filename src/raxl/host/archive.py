@@ -13,6 +13,7 @@ LARGEST = 512 << 20
 MOST_ENTRIES = 200_000
 KEPT = 1 << 20
 """Of each file so much is kept: no kernel file is longer, and a log is read elsewhere."""
+CUT = "cut"
 _MOST_HEADERS = 1000
 """Extended headers that count for an entry, each entry's copied for the next."""
 _DAMAGE = (EOFError, OSError, ValueError, OverflowError, LookupError)
@@ -21,12 +22,13 @@ _MAGICS = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00")
 
 
 class Entry(NamedTuple):
-    """One entry: a file with its content, a link with its target (as text), or a folder."""
+    """One entry: a file with its content, a link with its target (as text), or a folder; or that the archive ends here
+    without a tar's end."""
 
     path: str
     """Relative, without `.` and `..`."""
     kind: str
-    """file | link | folder"""
+    """file | link | folder | cut"""
     content: bytes = b""
     target: str = ""
 
@@ -37,7 +39,8 @@ def is_archive(start: bytes) -> bool:
 
 
 def entries(file: Any, name: str) -> Iterator[Entry]:
-    """Every file, link and folder of a tar; what is neither, and what lies outside of it, is left out.
+    """Every file, link and folder of a tar; what is neither, and what lies outside of it, is left out. An entry of its
+    own, the last one, says that the archive is cut off between two.
 
     Raises `TooLarge` over the limits, `UnreadableInput` for an archive that is damaged or cut off, `UnknownForm` for
     what is compressed and no tar.
@@ -62,6 +65,8 @@ def entries(file: Any, name: str) -> Iterator[Entry]:
                     yield entry
         if stream.last.strip(b"\0"):  # tarfile takes a header that is none for the end
             raise tarfile.ReadError("a header is damaged")
+        if not stream.last:  # a tar ends with blocks of zeros
+            yield Entry("", CUT)
     except (*_DAMAGE, tarfile.TarError, lzma.LZMAError, zlib.error) as error:
         if unpacked is not file and not count and isinstance(error, tarfile.ReadError):
             raise UnknownForm(f"{name}: not a form that is known", "it is compressed, and no tar") from error

@@ -51,6 +51,8 @@ class Kind(NamedTuple):
     kept: Callable[[Mapping[str, Any]], tuple[str | None, dict[str, Any]] | None]
     """The host that it names, and the parts that are read; None for another document."""
     placement: Callable[[Mapping[str, Any]], Placement]
+    is_fleets: bool = False
+    """Whether it tells of a fleet: documents that name no host are then of as many hosts."""
 
 
 def _azure(said: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]] | None:
@@ -72,7 +74,7 @@ def _oci(said: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]] | None:
 
 def _aws(said: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]] | None:
     """A `NetworkNodes` that is no list of names is kept as null: which switch is nearest is then not known."""
-    if "NetworkNodes" not in said or not isinstance(said.get("InstanceId"), str):
+    if "NetworkNodes" not in said or not {"InstanceId", "InstanceType", "AvailabilityZone"} & said.keys():
         return None
     nodes = said["NetworkNodes"]
     is_whole = isinstance(nodes, list) and all(isinstance(one, str) for one in nodes)
@@ -140,7 +142,7 @@ def _netq_placement(said: Mapping[str, Any]) -> Placement:
 
 
 KINDS = (
-    Kind(_aws, _aws_placement),
+    Kind(_aws, _aws_placement, is_fleets=True),
     Kind(_azure, azure_instance.placement),
     Kind(_oci, oci_places.placement),
     Kind(_netq, _netq_placement),
@@ -162,11 +164,14 @@ def is_empty(text: str) -> bool:
 
 def own(text: str) -> str:
     """What is read of each host, a line each. Documents of one kind that name no host are one host's, and where one
-    other names it, that one's."""
+    other names it, that one's; but for those of a fleet."""
     found = list(_records(text))
     kept: list[Record] = []
     for kind in KINDS:
         own_kind = [record for of, record in found if of is kind]
+        if kind.is_fleets:
+            kept += own_kind
+            continue
         hosts = {record.host for record in own_kind if record.host}
         unnamed = [record for record in own_kind if not record.host]
         kept += own_kind if not unnamed else [record for record in own_kind if record.host and len(hosts) > 1]
@@ -191,6 +196,9 @@ def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:
     if found:
         kind, record = found[0]
         placements = [kind.placement(record.said)]
+        if kind.is_fleets and record.host is None:
+            words = "the entry has no InstanceId: whose place it tells is not known"
+            problems.append(Problem("placement", FAILED, words, (_AWS_EVIDENCE,)))
         if record.said.get("NetworkNodes", ()) is None:
             words = "NetworkNodes is no list of names: which switch is nearest is not known"
             problems.append(Problem("placement.block", FAILED, words, (_AWS_EVIDENCE,)))

@@ -15,7 +15,7 @@ from typing import Any
 
 from raxl.intake import yaml_events
 from raxl.intake.foreign import Foreign
-from raxl.model.cluster import ALIVE, DEAD
+from raxl.model.cluster import ALIVE, DEAD, IDLE, PREEMPTED, TERMINATED, UNEXPECTED
 from raxl.model.problem import FAILED, Problem
 
 FORM = "ray nodes"
@@ -27,6 +27,13 @@ _PREFIX = re.compile(r"^\([\w.:-]+ pid=\d+(?:, ip=[\w.:]+)?\)[ \t]?", re.MULTILI
 """What Ray puts before a line that a task printed."""
 _LONGEST, _MOST, _LARGEST = 1 << 16, 10_000, 1e18
 _OTHERS = "node:"
+_DEATHS = {
+    "Expected termination": TERMINATED,
+    "Unexpected termination": UNEXPECTED,
+    "Terminated due to preemption": PREEMPTED,
+    "Terminated due to idle": IDLE,
+}
+"""`compose_state_message` in `ray/dashboard/utils.py`."""
 
 
 def recognises(text: str) -> bool:
@@ -36,7 +43,7 @@ def recognises(text: str) -> bool:
 
 def own(text: str) -> str:
     """A line of JSON for each node, as raxl's own recordings have it; the last one may tell damage."""
-    return "\n".join(json.dumps(one) for one in _nodes(_PREFIX.sub("", text)))
+    return "\n".join(json.dumps(one) for one in _without_restarted([*_nodes(_PREFIX.sub("", text))]))
 
 
 def machines(text: str) -> list[str]:
@@ -85,6 +92,12 @@ def _nodes(text: str) -> Iterator[dict[str, Any]]:
         yield from _of_totals(_totals(text))
 
 
+def _without_restarted(told: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Without the dead whose address a node has that is alive: their raylets were started again."""
+    alive = {one["address"] for one in told if one.get("state") == ALIVE}
+    return [one for one in told if one.get("state") != DEAD or one["address"] is None or one["address"] not in alive]
+
+
 def _literal(text: str) -> Any:
     """The mapping at the beginning of a text, Python's or JSON's; None where it is cut off."""
     depth, quote, place = 0, "", 0
@@ -131,6 +144,7 @@ def _of_record(record: Any) -> dict[str, Any]:
         "address": get("NodeManagerAddress") or get("node_ip"),
         "is_head": head in (True, "true") if head is not None else ("node:__internal_head__" in resources or None),
         "reason": get("DeathReasonMessage") or get("state_message") or None,
+        "death": None if alive else _death(get("DeathReason"), get("state_message")),
         "resources": {
             name: number
             for name, amount in resources.items()
@@ -138,6 +152,13 @@ def _of_record(record: Any) -> dict[str, Any]:
         },
         "labels": _mapping(get("Labels") or get("labels")),
     }
+
+
+def _death(told: Any, message: Any) -> str | int | None:
+    """What `ray.nodes()` tells of it, else how the state API's message begins."""
+    if isinstance(told, (str, int)):
+        return told
+    return next((death for words, death in _DEATHS.items() if str(message).startswith(words)), None)
 
 
 def _amount(told: Any) -> float | None:

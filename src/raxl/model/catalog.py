@@ -17,6 +17,15 @@ VERIFIED = ("source", "derived", "measured")
 """Read in the named source, arithmetic from such a figure, or somebody's run. `unverified` is the fourth word."""
 _HEX = re.compile("[0-9a-f]{4}")
 _FIGURES = ("memory_gb", "memory_bytes_per_second")
+_LINK_FIGURES = ("generation", "link_bytes_per_second", "links", "device_bytes_per_second")
+_KEYS = ("vendor_id", "scale_up", "devices")
+_EVIDENCE = ("verified", "source")
+_DEVICE_KEYS = (
+    *("name", "device_ids", "is_id_shared", "product", "operations_per_second", "unverified_fields", "scale_up"),
+    *_FIGURES,
+    *_EVIDENCE,
+)
+_SCALE_UP_KEYS = ("device_id_prefixes", *_LINK_FIGURES, *_EVIDENCE)
 
 
 @dataclass(frozen=True)
@@ -121,6 +130,15 @@ def parse(document: Any) -> Catalog:
     )
 
 
+def unread_keys(document: Mapping[str, Any]) -> list[str]:
+    """The keys of a catalog file that mean nothing, as `devices[0].memory`: misspelt ones, most likely."""
+    rows = document.get("devices") or []
+    links = document.get("scale_up") or {}
+    found = [str(key) for key in document if key not in _KEYS]
+    found += [f"devices[{n}].{key}" for n, row in enumerate(rows) for key in row if key not in _DEVICE_KEYS]
+    return found + [f"scale_up.{name}.{key}" for name, row in links.items() for key in row if key not in _SCALE_UP_KEYS]
+
+
 def _device(vendor: str, row: Any, where: str) -> Device:
     is_verified, source = _evidence(row, where)
     name = row.get("name")
@@ -153,8 +171,7 @@ def _device(vendor: str, row: Any, where: str) -> Device:
 def _scale_up(name: str, row: Any) -> ScaleUp:
     where = f"scale_up.{name}"
     is_verified, source = _evidence(row, where)
-    keys = ("generation", "link_bytes_per_second", "links", "device_bytes_per_second")
-    numbers = {key: int(_number(row[key], f"{where}.{key}")) for key in keys if row.get(key) is not None}
+    numbers = {key: int(_number(row[key], f"{where}.{key}")) for key in _LINK_FIGURES if row.get(key) is not None}
     prefixes = _strings(row.get("device_id_prefixes"), f"{where}.device_id_prefixes")
     return ScaleUp(name, is_verified, source, device_id_prefixes=prefixes, **numbers)
 

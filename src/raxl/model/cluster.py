@@ -6,6 +6,11 @@ from dataclasses import dataclass, field
 from typing import Mapping
 
 ALIVE, DRAINING, DEAD = "alive", "draining", "dead"
+TERMINATED, UNEXPECTED = "EXPECTED_TERMINATION", "UNEXPECTED_TERMINATION"
+PREEMPTED, IDLE = "AUTOSCALER_DRAIN_PREEMPTED", "AUTOSCALER_DRAIN_IDLE"
+DEATHS = ("UNSPECIFIED", TERMINATED, UNEXPECTED, PREEMPTED, IDLE)
+"""`ray.rpc.NodeDeathInfo.Reason`, by number."""
+_WANTED = (TERMINATED, PREEMPTED, IDLE)
 
 
 @dataclass(frozen=True)
@@ -26,6 +31,13 @@ class RayNode:
     """What its raylet registered: `GPU`, `CPU`, `object_store_memory` in bytes …"""
     labels: Mapping[str, str] = field(default_factory=dict)
     """What its raylet was started with, and what Ray adds."""
+    death: str | None = None
+    """Of a dead one, Ray's name for the sort of its death: one of `DEATHS`."""
+
+    @property
+    def has_left(self) -> bool:
+        """Whether it is dead because somebody wanted so: it was stopped, or drained and taken away."""
+        return self.state == DEAD and self.death in _WANTED
 
 
 @dataclass(frozen=True)

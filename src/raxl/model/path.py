@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from raxl.model.component import PciLink
 from raxl.model.problem import NOT_ASKED, Problem
 
+NETWORK = "network"
+"""What lies between the NICs of two nodes: a component, and the kind of a hop to it and of a path through it."""
 BLOCKS, SLOWS, CLEAR, UNKNOWN = "blocks", "slows", "clear", "unknown"
 """What a condition does to the way, the worst first but for what is not known."""
 
@@ -19,7 +21,7 @@ class Component:
     """The device's id, a switch's or bridge's PCI address, `numa:0` for the processor there, else a host bridge's
     name."""
     kind: str
-    """accelerator | nic | pcie-switch | pcie-bridge | root-port | cpu | nvswitch"""
+    """accelerator | nic | pcie-switch | pcie-bridge | root-port | cpu | nvswitch | network"""
     numa_node: int | None = None
     package: int | None = None
     """The processor, as the kernel numbers them; of a `cpu` alone."""
@@ -32,7 +34,7 @@ class Hop:
     """One physical segment between two components that follow each other."""
 
     kind: str
-    """pcie | cpu-internal | cpu-interconnect, or a scale-up fabric: nvlink | xgmi | …"""
+    """pcie | cpu-internal | cpu-interconnect | network, or a scale-up fabric: nvlink | xgmi | …"""
     a: str
     b: str
     name: str | None = None
@@ -85,14 +87,17 @@ class Use:
 
 @dataclass(frozen=True)
 class Path:
-    """The segments from A to B and the narrowest of them; None means not known, and a problem says why."""
+    """The segments from A to B and the narrowest of them; None means not known, and a problem says why.
+
+    Where the two are in different nodes, each id has its node's name and a colon before it.
+    """
 
     a: str
     b: str
     link_class: str | None = None
     """As `raxl.model.link.Link` has it."""
     kind: str | None = None
-    """pcie, or the scale-up fabric."""
+    """pcie, the scale-up fabric, or network: from node to node."""
     path_trust: str | None = None
     """virtual: a hypervisor made the PCI tree up, and the hops are its, not the machine's."""
     bandwidth_bytes_per_second: int | None = None
@@ -127,3 +132,6 @@ class PathDocument:
     node: str
     source: str
     path: Path
+    other_node: str | None = None
+    """Where B is in another node than A, that one."""
+    other_source: str | None = None

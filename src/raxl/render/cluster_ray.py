@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from raxl.model.cluster import IDLE, PREEMPTED, TERMINATED
 from raxl.model.printable import clean
 from raxl.render.cluster_gaps import advice
 from raxl.render.naming import counted
@@ -21,6 +22,7 @@ _MOST_SILENT = 4
 _LONGEST_REASON = 100
 _LABEL = "ray.io/gpu-domain"
 _NEXT = "raxl labels --cluster"
+_DEPARTURES = {TERMINATED: "stopped", IDLE: "drained, idle", PREEMPTED: "drained, preempted"}
 
 
 def head(page: Page, view: Overview) -> list[Line]:
@@ -28,7 +30,9 @@ def head(page: Page, view: Overview) -> list[Line]:
     lead = f"ray {clean(view.ray_version)} · " if view.ray_version else ""
     verb, did = ("answered", "did not") if view.is_cluster else ("read", "could not be")
     words = f"{lead}{counted(view.total, 'node')}"
-    if not view.silent:
+    if not view.total:
+        lines = page.fold(words, 3)
+    elif not view.silent:
         lines = page.fold(f"{words}, all {verb}" if view.is_cluster else words, 3)
     else:
         by_cause: dict[str, list[str]] = {}
@@ -40,7 +44,7 @@ def head(page: Page, view: Overview) -> list[Line]:
         more = f"; {rest} more" if rest else ""
         count = len(view.silent)
         lines = page.fold(f"{words}, {view.total - count} {verb} · {count} {did} ({told}{more})", 3, "warn")
-    return [*lines, *_draining(page, view)]
+    return [*lines, *_draining(page, view), *_left(page, view)]
 
 
 def _called(names: Sequence[str]) -> str:
@@ -108,3 +112,15 @@ def _draining(page: Page, view: Overview) -> list[Line]:
     reasons = dict.fromkeys(clean(one.reason) for one in view.draining if one.reason)
     why = f" ({'; '.join(list(reasons)[:_MOST_SILENT])})" if reasons else ""
     return page.fold(f"draining: {names}{why}", 3, "warn", lead=("   ", ""))
+
+
+def _left(page: Page, view: Overview) -> list[Line]:
+    """`left: gpu-04 (stopped: received SIGTERM), gpu-05–09 (idle)`: somebody wanted so."""
+    by_cause: dict[str, list[str]] = {}
+    for one in view.left:
+        word, reason = _DEPARTURES.get(one.death or "", ""), _briefly(one.reason or "")
+        by_cause.setdefault(": ".join(filter(None, (word, reason))), []).append(one.name or one.address or one.node_id)
+    told = [f"{_called(list(dict.fromkeys(names)))} ({why})" for why, names in by_cause.items()]
+    rest = sum(map(len, list(by_cause.values())[_MOST_SILENT:]))
+    more = f"; {rest} more" if rest else ""
+    return page.fold(f"left: {'; '.join(told[:_MOST_SILENT])}{more}", 3, lead=("   ", "")) if told else []

@@ -6,8 +6,7 @@ import re
 from collections.abc import Callable
 
 from raxl.model.link import FABRIC_NAMES
-from raxl.model.node import Node
-from raxl.model.path import Component, Hop, Path
+from raxl.model.path import NETWORK, Component, Hop, Path
 from raxl.model.printable import clean
 from raxl.render.naming import Names
 from raxl.render.quantity import byte_rate, generation, pci_link
@@ -30,6 +29,7 @@ _UNNAMED = {
     "card": "inside the card",
     "cpu-internal": "inside the CPU",
     "cpu-interconnect": "CPU interconnect",
+    NETWORK: "port",
 }
 
 
@@ -38,6 +38,8 @@ def class_words(path: Path) -> str | None:
     if path.link_class in _CLASSES:
         crossing = next((_CROSSINGS[hop.kind] for hop in path.hops if hop.kind in _CROSSINGS), "")
         return _CLASSES[path.link_class] + (crossing if path.link_class == "SYS" else "")
+    if path.kind == NETWORK:
+        return "from node to node, out by the NIC nearest to the one and in by the NIC nearest to the other"
     if path.kind in (None, "pcie"):
         return None
     name = FABRIC_NAMES.get(str(path.kind), clean(str(path.kind)))
@@ -77,7 +79,7 @@ def hop(found: Hop) -> str:
 
 def is_fabric(found: Hop) -> bool:
     """Whether a hop is a scale-up link."""
-    return found.kind not in ("pcie", "card", "unknown") and not found.kind.startswith("cpu-")
+    return found.kind not in ("pcie", "card", "unknown", NETWORK) and not found.kind.startswith("cpu-")
 
 
 def chain(path: Path, names: Names) -> str:
@@ -89,9 +91,9 @@ def chain(path: Path, names: Names) -> str:
     return " ".join(part.replace(" ", UNBREAKABLE) for part in parts)
 
 
-def called(node: Node, names: Names) -> Callable[[str], str]:
+def called(names: Names) -> Callable[[str], str]:
     """Puts the names of devices where a message has their ids."""
-    ids = {accelerator.id: names.of(accelerator.id) for accelerator in node.accelerators}
+    ids = {id: names.of(id) for id in names.told}
     if not ids:
         return clean
     pattern = re.compile(

@@ -48,6 +48,8 @@ def sentence(view: Overview) -> str:
     """What could be read out on a call: `26 nodes, 72 × GB200, 127 × H100, 198 ok, 1 lost.`"""
     found = [device for node in view.read for device in node.accelerators]
     missing = f" {len(view.silent)} of {view.total} nodes could not be read." if view.silent else ""
+    if not view.total:
+        return "No node is left."
     if not view.read:
         return "No node could be read."
     return (fleet_counted(found, len(view.read)) if found else none_found(view.read, view.total)) + missing

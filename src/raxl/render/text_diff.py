@@ -71,7 +71,7 @@ def _changed(one: Difference, subjects: Subjects) -> str:
 
 def _gone(one: Difference, subjects: Subjects) -> str:
     if one.fields == ("ray.node",):
-        return "left Ray"
+        return "left Ray" + (f" ({clean(one.why)})" if one.why else "")
     return "gone" + (f" ({clean(str(one.before))})" if one.before is not None else "")
 
 

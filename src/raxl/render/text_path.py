@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from raxl.model.link import FABRIC_NAMES
 from raxl.model.node import Node
-from raxl.model.path import BLOCKS, CLEAR, SLOWS, UNKNOWN, Condition, Path
+from raxl.model.path import BLOCKS, CLEAR, NETWORK, SLOWS, UNKNOWN, Condition, Path
 from raxl.model.printable import clean
 from raxl.render import path_words
 from raxl.render.naming import Names
@@ -31,10 +31,10 @@ _Fact = tuple[str, str, Style]
 """A label, what is so, and the label's style."""
 
 
-def path(found: Path, node: Node, width: int, *, unicode: bool = True) -> list[Line]:
-    """The path as text; its last line is a sentence."""
-    page, names = Page(width, unicode), Names(node)
-    tell = path_words.called(node, names)
+def path(found: Path, nodes: Sequence[Node], width: int, *, unicode: bool = True) -> list[Line]:
+    """The path as text, in the node that it lies in or from one to the other; its last line is a sentence."""
+    page, names = Page(width, unicode), Names(nodes[0]) if len(nodes) == 1 else Names.over(nodes)
+    tell = path_words.called(names)
     return parted(
         [
             _way(page, found, names),
@@ -47,8 +47,9 @@ def path(found: Path, node: Node, width: int, *, unicode: bool = True) -> list[L
 
 def _way(page: Page, found: Path, names: Names) -> list[Line]:
     title = f"{names.of(found.a)} → {names.of(found.b)}"
-    lines = page.fold(f"{clean(found.link_class or '?')}, {_rate(found)}", 4, lead=(f"{title}   ", "bold"))
-    if found.path_trust == "virtual" and found.kind in (None, "pcie"):
+    how = found.link_class or (NETWORK if found.kind == NETWORK else "?")
+    lines = page.fold(f"{clean(how)}, {_rate(found)}", 4, lead=(f"{title}   ", "bold"))
+    if found.path_trust == "virtual" and found.kind in (None, "pcie", NETWORK):
         lines += page.fold(_VIRTUAL, 2, "warn", ("  ", ""))
     return lines + page.fold(path_words.chain(found, names), 4, lead=("  ", ""))
 
@@ -99,7 +100,7 @@ def _told(found: Path, names: Names, tell: Callable[[str], str]) -> Iterator[_Fa
             which = "this one" if len(found.nearest_nics) == 1 else f"this is one of {which}"
         yield "nearest NIC", f"{which} ({found.nearest_class})", ""
     for end in found.components:
-        if end.speed_bits_per_second is not None:
+        if end.speed_bits_per_second is not None and found.kind != NETWORK:
             bits, size = bit_rate(end.speed_bits_per_second), byte_rate(end.speed_bits_per_second / 8)
             yield "beyond it", f"{names.of(end.id)} sends at {bits} ({size})", ""
 
@@ -151,8 +152,8 @@ def _unknown(page: Page, found: Path, names: Names, tell: Callable[[str], str]) 
 
 def _unrated(found: Path, subject: str, names: Names) -> str:
     """`the hops`, `speed of UPI`, `speed from GPU 0 to CPU 0 (NUMA 0)`."""
-    if subject == "hops":
-        return "the hops"
+    if subject in ("hops", NETWORK):
+        return f"the {subject}"
     place = int(subject.split(".")[1])
     name = found.hops[place].name
     one, other = (path_words.component(end, names) for end in found.components[place : place + 2])
@@ -169,7 +170,9 @@ def _sentence(found: Path, names: Names, tell: Callable[[str], str]) -> str:
         return f"{fabric} joins {a} and {b} and carries nothing now; transports go through host memory."
     if found.link_class is None and found.kind is None:
         return f"How {a} reaches {b} is not known."
-    if found.kind == "pcie":
+    if found.kind == NETWORK:
+        how = "through the network, if it joins their nodes"
+    elif found.kind == "pcie":
         how = path_words.class_words(found) or "over PCIe"
     else:
         how = f"over {FABRIC_NAMES.get(str(found.kind), clean(str(found.kind)))}"

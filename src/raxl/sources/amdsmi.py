@@ -16,7 +16,7 @@ from raxl.model.identity import accelerator_id, pci_address
 from raxl.model.node import Software
 from raxl.model.problem import FAILED, NOT_APPLICABLE, NOT_ASKED, NOT_PRESENT, TIMED_OUT, Problem
 from raxl.model.report import Claim, Silence
-from raxl.sources import amd_names, amdsmi_values
+from raxl.sources import amd_names, amdsmi_values, library_answers
 
 NAME = "amdsmi"
 _MOST_DEVICES = 512
@@ -65,6 +65,7 @@ _SHAPES: Mapping[str, Any] = {
     "throttling": {},
 }
 """What each call gives; a number where none stands here. Below a key None is allowed too."""
+_asked = library_answers.asker(NAME, _SHAPES, {"bandwidth": 2})
 
 
 class Answers(NamedTuple):
@@ -111,8 +112,8 @@ def packages(devices: Sequence[Mapping[str, Answer]]) -> list[Package]:
     """
     found: list[Package] = []
     for number, device in enumerate(devices):
-        address = pci_address(_string(device["address"]))
-        unit = amd_names.unit(_string(device["unique_id"]))
+        address = pci_address(library_answers.string(device["address"]))
+        unit = amd_names.unit(library_answers.string(device["unique_id"]))
         may_follow = _of(device["kfd"], "partition") != 0
         for place, package in enumerate(found):
             if address is None or package.place != address[:-2]:
@@ -159,7 +160,7 @@ def given_up(answers: Answers, found: Sequence[Claim]) -> Iterable[Problem]:
 
 def software(answers: Answers) -> Iterable[Software]:
     """The driver, where it has a version of its own."""
-    told = (_string(device.get("driver", _UNASKED)) for device in answers.devices)
+    told = (library_answers.string(device.get("driver", _UNASKED)) for device in answers.devices)
     return [Software("amdgpu", version, NAME) for version in told if version and amdsmi_values.is_version(version)][:1]
 
 
@@ -172,24 +173,6 @@ def unread(answer: Answer, address: str | None, unit: str | None) -> Claim:
 def refusal(answer: Answer) -> Silence:
     """Why a call gave nothing."""
     return Silence(answer.reason or FAILED, answer.message or "no answer", NAME)
-
-
-def _asked(host: Host, call: str, *devices: int) -> Answer:
-    """The answer, if it has the shape that the call gives: a recording may have been edited."""
-    answer = host.library(NAME, call, *devices)
-    shaped = not answer.known or _fits(answer.value, _SHAPES.get(call, int))
-    if shaped and answer.known and call == "bandwidth":
-        shaped = len(answer.value) == 2
-    return answer if shaped else Answer(None, FAILED, f"{call} gave {str(answer.value)[:40]!r}")
-
-
-def _fits(value: Any, shape: Any) -> bool:
-    if isinstance(shape, list):
-        return isinstance(value, list) and all(_fits(entry, shape[0]) for entry in value)
-    if isinstance(shape, dict):
-        known = value if isinstance(value, dict) else {}
-        return isinstance(value, dict) and all(known.get(key) is None or _fits(known[key], shape[key]) for key in shape)
-    return isinstance(value, shape) and not isinstance(value, bool)
 
 
 def _indexes(answers: Answers, found: Sequence[Package]) -> list[int | None]:
@@ -209,8 +192,10 @@ def _claim(package: Package, index: int | None, answers: Answers) -> Claim:
     device = answers.devices[package.numbers[0]]
     asic = device["asic"].value or {}
     device_id = amdsmi_values.pci_id(asic.get("device_id"))
-    name = amdsmi_values.model(_string(device["name"])) or amdsmi_values.model(_of(device["board"], "product_name"))
-    hive = amd_names.unit(_string(device["hive"]))
+    name = amdsmi_values.model(library_answers.string(device["name"])) or amdsmi_values.model(
+        _of(device["board"], "product_name")
+    )
+    hive = amd_names.unit(library_answers.string(device["hive"]))
     return Claim(
         vendor="amd",
         kind="gpu",
@@ -221,7 +206,7 @@ def _claim(package: Package, index: int | None, answers: Answers) -> Claim:
         index=index,
         model=name,
         architecture=amdsmi_values.architecture(asic.get("target_graphics_version")),
-        serial=amdsmi_values.serial(_string(device["serial"])),
+        serial=amdsmi_values.serial(library_answers.string(device["serial"])),
         vendor_id=amdsmi_values.pci_id(asic.get("vendor_id")),
         device_id=device_id,
         subsystem_id=amdsmi_values.subsystem(asic.get("subvendor_id"), asic.get("subsystem_id")),
@@ -264,7 +249,7 @@ def _silences(device: Mapping[str, Answer], partitions: int) -> Iterable[Tuple[s
             yield field, refusal(device[call])
     if hung or failed:
         yield "state", refusal(hung or failed or _UNASKED)
-    if device["hive"].known and not amd_names.unit(_string(device["hive"])):
+    if device["hive"].known and not amd_names.unit(library_answers.string(device["hive"])):
         yield "fabric", Silence(NOT_APPLICABLE, "the device is in no hive", NAME)
     if partitions > 1 and device["memory_bytes"].known:
         message = f"{partitions} partitions give a size each: whether of a part or of the whole is not told"
@@ -281,7 +266,7 @@ def _partitions(package: Package, answers: Answers) -> tuple[Partition, ...]:
     """By their KFD nodes, as KFD itself names them, where those are told."""
     if len(package.numbers) < 2:
         return ()
-    mode = _string(answers.devices[package.numbers[0]]["compute_partition"])
+    mode = library_answers.string(answers.devices[package.numbers[0]]["compute_partition"])
     found = []
     for number in package.numbers:
         device = answers.devices[number]
@@ -293,7 +278,3 @@ def _partitions(package: Package, answers: Answers) -> tuple[Partition, ...]:
 
 def _of(answer: Answer, key: str) -> Any:
     return (answer.value or {}).get(key)
-
-
-def _string(answer: Answer) -> str | None:
-    return answer.value.strip() or None if isinstance(answer.value, str) else None

@@ -93,7 +93,7 @@ def _claim(a: str, b: str, pair: Mapping[str, Answer], counts: Sequence[int]) ->
     kind = str(pair["link_type"].value)
     if kind == "pcie":
         return LinkClaim(a, b, None, kind, evidence=NAME)
-    least, most = pair["bandwidth"].value or (0, 0)
+    least, most = (pair["bandwidth"].value or (0, 0))[:2]
     least, most = (least, most) if 0 <= least <= most <= _MOST_MBYTES else (0, 0)
     count = (counts[0] or None if len(set(counts)) == 1 else None) if counts else kfd.count_of_links(least, most)
     return LinkClaim(

@@ -5,6 +5,7 @@ Standard library, Python 3.8: plug-ins run on bare nodes.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 from typing import Iterator, Mapping, NamedTuple, Optional, Sequence, Tuple
 
@@ -111,14 +112,24 @@ def claim(family: Family, function: PciFunction, silence: Optional[Silence]) -> 
         silent = dict.fromkeys(silent or OF_DRIVER, Silence(NOT_APPLICABLE, words, function.evidence))
     elif function.driver is None and function.evidence == "sysfs" and silence is not None:
         silent = dict.fromkeys(silent, Silence(NOT_INSTALLED, "no driver is bound to the device", "sysfs"))
-    if function.evidence == "sysfs" and function.numa_node is None:
-        silent["numa_node"] = Silence(NOT_PRESENT, "the firmware names no NUMA node", "sysfs")
+    place = placed(family.vendor, family.kind, function)
+    return replace(
+        place,
+        model_by_id=model,
+        ray=RayView(resource=family.resource, type=family.ray_types.get(function.device_id or "")),
+        visible_env=family.visible_env,
+        silent={**{field: why for field, why in silent.items() if why is not None}, **place.silent},
+    )
+
+
+def placed(vendor: str, kind: str, function: PciFunction) -> Claim:
+    """What every device on the bus tells of itself: where it sits, its ids and its link."""
+    homeless = function.evidence == "sysfs" and function.numa_node is None
     return Claim(
-        vendor=family.vendor,
-        kind=family.kind,
+        vendor=vendor,
+        kind=kind,
         evidence=function.evidence,
         address=function.address,
-        model_by_id=model,
         vendor_id=function.vendor_id,
         device_id=function.device_id,
         subsystem_id=function.subsystem_id,
@@ -127,8 +138,6 @@ def claim(family: Family, function: PciFunction, silence: Optional[Silence]) -> 
         numa_node=function.numa_node,
         local_numa_nodes=function.local_numa_nodes,
         state="lost" if function.is_lost else None,
-        ray=RayView(resource=family.resource, type=family.ray_types.get(function.device_id or "")),
-        visible_env=family.visible_env,
         attributes=function.beside,
-        silent={field: why for field, why in silent.items() if why is not None},
+        silent={"numa_node": Silence(NOT_PRESENT, "the firmware names no NUMA node", "sysfs")} if homeless else {},
     )

@@ -17,7 +17,7 @@ from raxl.model.identity import pci_address
 from raxl.model.node import Software
 from raxl.model.problem import FAILED, NOT_APPLICABLE, UNREAD, Problem
 from raxl.model.report import Claim, Silence
-from raxl.sources import nvidia_names, nvml_library
+from raxl.sources import library_answers, nvidia_names, nvml_library
 
 NAME = "nvml"
 _MOST_DEVICES = 256
@@ -114,6 +114,7 @@ _SHAPES: Mapping[str, Any] = {
 """What each call gives; a number where none stands here. Below a key None is allowed too."""
 _LEAST = {"pci_ids": 2, "mig_mode": 2, "ecc_mode": 2, "remapped_rows": 4}
 """How many numbers a list has at least."""
+_asked = library_answers.asker(NAME, _SHAPES, _LEAST)
 
 
 class Answers(NamedTuple):
@@ -140,27 +141,9 @@ def ask(host: Host) -> Answers:
     return Answers(start, driver, cuda, devices, pairs)
 
 
-def _asked(host: Host, call: str, *devices: int) -> Answer:
-    """The answer, if it has the shape that the call gives: a recording may have been edited."""
-    answer = host.library(NAME, call, *devices)
-    shaped = not answer.known or _fits(answer.value, _SHAPES.get(call, int))
-    if shaped and answer.known and call in _LEAST:
-        shaped = len(answer.value) >= _LEAST[call]
-    return answer if shaped else Answer(None, FAILED, f"{call} gave {str(answer.value)[:40]!r}")
-
-
-def _fits(value: Any, shape: Any) -> bool:
-    if isinstance(shape, list):
-        return isinstance(value, list) and all(_fits(entry, shape[0]) for entry in value)
-    if isinstance(shape, dict):
-        known = value if isinstance(value, dict) else {}
-        return isinstance(value, dict) and all(known.get(key) is None or _fits(known[key], shape[key]) for key in shape)
-    return isinstance(value, shape) and not isinstance(value, bool)
-
-
 def addresses(answers: Answers) -> Tuple[str | None, ...]:
     """Each device's PCI address, by its index."""
-    return tuple(pci_address(_string(device["address"]) or "") for device in answers.devices)
+    return tuple(pci_address(library_answers.string(device["address"]) or "") for device in answers.devices)
 
 
 def claims(answers: Answers, places: Sequence[str | None]) -> list[Claim]:
@@ -195,7 +178,7 @@ def unasked(answers: Answers) -> Iterable[Problem]:
 def software(answers: Answers) -> Iterable[Software]:
     """The driver and the newest CUDA that it serves."""
     for name, answer in (("nvidia", answers.driver), ("cuda", answers.cuda)):
-        version = _string(answer)
+        version = library_answers.string(answer)
         if version:
             yield Software(name, version, NAME)
 
@@ -206,18 +189,18 @@ def refusal(answer: Answer) -> Silence:
 
 
 def _claim(index: int, device: Mapping[str, Answer], address: str | None) -> Claim:
-    name = _string(device["name"])
+    name = library_answers.string(device["name"])
     ids = device["pci_ids"].value if device["pci_ids"].known else (None, None)
     return Claim(
         vendor="nvidia",
         kind="gpu",
         evidence=NAME,
         address=address,
-        uuid=_string(device["uuid"]),
+        uuid=library_answers.string(device["uuid"]),
         index=index,
         model=name,
         architecture=_ARCHITECTURES.get(_number(device["architecture"]) or 0),
-        serial=_string(device["serial"]),
+        serial=library_answers.string(device["serial"]),
         vendor_id=f"{ids[0] & 0xFFFF:04x}" if ids[0] else None,
         device_id=f"{ids[0] >> 16 & 0xFFFF:04x}" if ids[0] else None,
         subsystem_id=f"{ids[1] & 0xFFFF:04x}:{ids[1] >> 16 & 0xFFFF:04x}" if ids[1] else None,
@@ -227,7 +210,7 @@ def _claim(index: int, device: Mapping[str, Answer], address: str | None) -> Cla
         memory_bytes=_number(device["memory_bytes"]),
         memory_numa_node=_number(device["memory_numa_node"]),
         state=_state(device),
-        partitions=tuple(map(_partition, device["mig_devices"].value or ())),
+        partitions=tuple(_partition(place, mig) for place, mig in enumerate(device["mig_devices"].value or ())),
         fabric=_fabric(device["fabric"]),
         ray=RayView(resource="GPU", type=nvidia_names.ray_type(name)),
         visible_env=nvidia_names.VISIBLE,
@@ -281,10 +264,12 @@ def _link(device: Mapping[str, Answer]) -> PciLink | None:
     return link if link != PciLink() else None
 
 
-def _partition(mig: Mapping[str, Any]) -> Partition:
-    memory = mig.get("memory_mib")
+def _partition(place: int, mig: Mapping[str, Any]) -> Partition:
+    """Where its UUID was not told, it goes by its number, which is its place in the library's order."""
+    index, memory = mig.get("index"), mig.get("memory_mib")
     profile = str(mig.get("name") or "").rpartition(" MIG ")[2] or None
-    return Partition(str(mig.get("uuid") or f"mig:{mig.get('index')}"), profile, memory << 20 if memory else None)
+    id = mig.get("uuid") or f"mig:{place if index is None else index}"
+    return Partition(str(id), profile, memory << 20 if memory else None)
 
 
 def _fabric(answer: Answer) -> Fabric | None:
@@ -308,7 +293,7 @@ def _attributes(device: Mapping[str, Answer]) -> Iterable[Tuple[str, str | int |
     events = _number(device["clocks_event_reasons"])
     told: dict[str, str | int | None] = {
         "minor": _number(device["minor"]),
-        "vbios": _string(device["vbios"]),
+        "vbios": library_answers.string(device["vbios"]),
         "mig_mode": _on_off(mig),
         "virtualization_mode": _VIRTUALIZATION.get(_known(device["virtualization"])),
         "addressing_mode": _ADDRESSING.get(_known(device["addressing_mode"])),
@@ -325,7 +310,7 @@ def _attributes(device: Mapping[str, Answer]) -> Iterable[Tuple[str, str | int |
         "nvlink_generation": _generation(up),
         "c2c_links": _number(device["c2c_links"]) or None,
         "fabric_health": _HEALTH.get(fabric.get("health") or 0),
-        "chassis_serial": _string(device["chassis_serial"]),
+        "chassis_serial": library_answers.string(device["chassis_serial"]),
         "slot": platform.get("slot"),
         "tray": platform.get("tray"),
         "processes": len(device["processes"].value) if device["processes"].known else None,
@@ -364,10 +349,6 @@ def _known(answer: Answer) -> int:
 
 def _number(answer: Answer) -> int | None:
     return answer.value if isinstance(answer.value, int) else None
-
-
-def _string(answer: Answer) -> str | None:
-    return answer.value.strip() or None if isinstance(answer.value, str) else None
 
 
 def _only(answer: Answer) -> int | None:

@@ -53,7 +53,9 @@ class View:
                 self._told(kinds.GONE, FAULT, "ray.node", names[gone.node_id], gone.state, None)
         for new in found.new:
             name = names[new.node_id]
-            if new.state == DEAD:
+            if new.has_left:  # it came and went between the two
+                self.told.add(name)
+            elif new.state == DEAD:
                 self._told(kinds.DEAD, FAULT, "ray.state", name, None, new.state, new.reason)
             else:
                 self._told(kinds.APPEARED, NEW, "ray.node", name, None, new.state)
@@ -75,6 +77,9 @@ class View:
         self._labels(before.labels, after.labels, name)
 
     def _state(self, before: RayNode, after: RayNode, name: str) -> None:
+        if after.has_left:
+            self._told(kinds.GONE, CHANGE, "ray.node", name, before.state, None, after.reason)
+            return
         if after.state == DEAD:
             self._told(kinds.DEAD, FAULT, "ray.state", name, before.state, after.state, after.reason)
             return

@@ -13,7 +13,7 @@ from raxl.model.cluster import Cluster
 from raxl.model.label import KEYS, Label, NodeLabels, Unlabelled
 from raxl.model.node import Node
 from raxl.model.problem import NOT_ASKED
-from raxl.topology import label_devices, label_domain, label_links
+from raxl.topology import label_devices, label_domain, label_links, rails
 from raxl.topology.label_devices import Told, label, place_label
 from raxl.topology.reasons import Why, unread, why
 from raxl.topology.shape import shape
@@ -25,7 +25,7 @@ GROUP = "ray.io/node-group"
 
 def of_node(node: Node, cluster: Cluster | None = None) -> NodeLabels:
     """What this node should carry; of a cluster, the node's group too."""
-    refused, found = unread(node, "node"), fleet(node)
+    refused, found = unread(node, "node", "recording"), fleet(node)
     told = [refused.unlabelled(key) for key in KEYS] if refused else list(_told(node, found))
     told.sort(key=lambda one: KEYS.index(one.key))
     mine = next((one for one in cluster.nodes if one.node_id == node.ray_node_id), None) if cluster else None
@@ -64,4 +64,6 @@ def _places(node: Node) -> Iterator[Told]:
         else:
             subjects = (f"placement.{name}", "placement")
             yield why(node, *subjects, otherwise="no platform was asked").unlabelled(f"raxl/{name}")
-    yield Unlabelled("raxl/rail-group", NOT_ASKED, "nothing that raxl reads names one")
+    wired = "its rails are known by their place in the node: nothing that was read says to which leaf each is wired"
+    own = rails.rails([node])
+    yield Unlabelled("raxl/rail-group", NOT_ASKED, wired if own else "nothing that raxl reads names one")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -36,6 +36,8 @@ class Overview(NamedTuple):
     read: tuple[Node, ...]
     silent: tuple[Silent, ...]
     draining: tuple[RayNode, ...]
+    left: tuple[RayNode, ...]
+    """Nodes that somebody stopped or took away: they count nowhere."""
     groups: tuple[Group, ...]
     domains: tuple[Domain, ...]
     outside: tuple[Node, ...]
@@ -44,8 +46,8 @@ class Overview(NamedTuple):
 
 
 def is_many(inventory: Inventory) -> bool:
-    """Whether the inventory is shown as a cluster: it has several nodes, or Ray knows several."""
-    return len(inventory.nodes) > 1 or (inventory.cluster is not None and len(inventory.cluster.nodes) > 1)
+    """Whether the inventory is shown as a cluster: it has several nodes or none, or Ray knows several."""
+    return len(inventory.nodes) != 1 or (inventory.cluster is not None and len(inventory.cluster.nodes) > 1)
 
 
 def of(inventory: Inventory) -> Overview:
@@ -55,7 +57,7 @@ def of(inventory: Inventory) -> Overview:
     read = tuple(node for node in inventory.nodes if groups.is_read(node))
     silent = [Silent(node.name, _why(node)) for node in inventory.nodes if not groups.is_read(node)]
     known = {node.ray_node_id for node in inventory.nodes}
-    others = [one for one in cluster.nodes if one.node_id not in known] if cluster else []
+    others = [one for one in cluster.nodes if one.node_id not in known and not one.has_left] if cluster else []
     others.sort(key=lambda one: _by_number(one.name or one.address or one.node_id))
     silent += [Silent(one.name or one.address or one.node_id, _why_ray(one)) for one in others]
     found = domains.domains(read)
@@ -65,7 +67,8 @@ def of(inventory: Inventory) -> Overview:
         total=len(inventory.nodes) + len(others),
         read=read,
         silent=tuple(silent),
-        draining=tuple(_draining(cluster.nodes)) if cluster else (),
+        draining=_ordered(one for one in cluster.nodes if one.state == DRAINING) if cluster else (),
+        left=_ordered(one for one in cluster.nodes if one.has_left) if cluster else (),
         groups=tuple(groups.groups(read)),
         domains=tuple(found),
         outside=tuple(domains.outside(read)),
@@ -73,9 +76,8 @@ def of(inventory: Inventory) -> Overview:
     )
 
 
-def _draining(nodes: Sequence[RayNode]) -> list[RayNode]:
-    found = [one for one in nodes if one.state == DRAINING]
-    return sorted(found, key=lambda one: _by_number(one.name or one.node_id))
+def _ordered(nodes: Iterable[RayNode]) -> tuple[RayNode, ...]:
+    return tuple(sorted(nodes, key=lambda one: _by_number(one.name or one.node_id)))
 
 
 def _by_number(name: str) -> tuple[tuple[tuple[int, str], ...], str]:

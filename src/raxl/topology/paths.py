@@ -39,7 +39,7 @@ class Machine(NamedTuple):
 def between(machine: Machine, a: str, b: str) -> Path:
     """The path from device `a` to device `b`, by their ids."""
     node = machine.node
-    ends = _device(node, a), _device(node, b)
+    ends = device(node, a), device(node, b)
     functions = _function(ends[0], machine), _function(ends[1], machine)
     link = _link(node, ends, functions)
     if link.kind not in (None, "pcie"):
@@ -57,14 +57,15 @@ def between(machine: Machine, a: str, b: str) -> Path:
         problems=problems or _unrated(way.hops),
         evidence=link.evidence,
     )
-    path = _measured(_with_nearest(node, path, ends))
+    path = measured(_with_nearest(node, path, ends))
     told = conditions.of(conditions.Pair(node, machine.peering, ends, functions, path))
     return replace(path, obstacles=told, uses=uses.of(ends, path, told))
 
 
-def _device(node: Node, id: str) -> Accelerator | Nic:
+def device(node: Node, id: str) -> Accelerator | Nic:
+    """The device of that id."""
     devices: tuple[Accelerator | Nic, ...] = (*node.accelerators, *node.nics)
-    return next(device for device in devices if device.id == id)
+    return next(one for one in devices if one.id == id)
 
 
 def _function(device: Accelerator | Nic, machine: Machine) -> PciFunction | None:
@@ -94,10 +95,8 @@ def _scale_up(
     node: Node, link: Link, ends: tuple[Accelerator | Nic, Accelerator | Nic]
 ) -> tuple[Way, tuple[Problem, ...]]:
     """One hop from end to end, or one to the switch and one from it."""
-    ids = [device.pci.device_id if device.pci else None for device in ends]
-    generation = nominal.nvlink_generation(ids[0]) if link.kind == "nvlink" else None
     kind = str(link.kind)
-    name = FABRIC_NAMES.get(kind, kind.upper()) + (f" {generation}" if generation else "")
+    name = fabric_name(kind, ends[0])
     components = [_component(device) for device in ends]
     if kind == "nvlink" and is_switched(node, link):
         components.insert(1, Component("nvswitch", "nvswitch"))
@@ -115,6 +114,13 @@ def _scale_up(
         for one, other in pairwise(components)
     )
     return Way(tuple(components), hops), ()
+
+
+def fabric_name(kind: str, device: Accelerator | Nic) -> str:
+    """`NVLink 4`: the fabric as people call it, by its generation where the device tells that."""
+    own = device.pci.device_id if device.pci else None
+    generation = nominal.nvlink_generation(own) if kind == "nvlink" else None
+    return FABRIC_NAMES.get(kind, kind.upper()) + (f" {generation}" if generation else "")
 
 
 def is_switched(node: Node, link: Link) -> bool:
@@ -203,7 +209,7 @@ def _unrated(hops: Sequence[Hop]) -> tuple[Problem, ...]:
     return tuple(found)
 
 
-def _measured(path: Path) -> Path:
+def measured(path: Path) -> Path:
     """The path with its narrowest hop."""
     rates = [hop.bandwidth_bytes_per_second for hop in path.hops]
     known = [rate for rate in rates if rate is not None]
@@ -222,10 +228,16 @@ def _with_nearest(node: Node, path: Path, ends: tuple[Accelerator | Nic, Acceler
     accelerator = next((end.id for end in ends if isinstance(end, Accelerator)), None)
     if accelerator is None or not any(isinstance(end, Nic) for end in ends):
         return path
+    best, nics = nearest_nics(node, accelerator)
+    return replace(path, nearest_nics=nics, nearest_class=best) if best else path
+
+
+def nearest_nics(node: Node, accelerator: str) -> tuple[str | None, tuple[str, ...]]:
+    """The class of the way from an accelerator to its nearest NICs of those that jobs may use, and these NICs."""
     usable = [nic.id for nic in node.nics if nic.role not in _OTHER_ROLES and nic.state != "down"]
     found: dict[str, list[str]] = {}
     for link in node.links:
         if link.a == accelerator and link.b in usable and link.link_class in PCIE_CLASSES:
             found.setdefault(str(link.link_class), []).append(link.b)
     best = next((name for name in PCIE_CLASSES if name in found), None)
-    return replace(path, nearest_nics=tuple(found[best]), nearest_class=best) if best else path
+    return best, tuple(found.get(best or "", ()))

@@ -21,9 +21,11 @@ class Rails(NamedTuple):
 
 def rails(nodes: Sequence[Node]) -> list[Rails]:
     """The rails by their place in the node, most nodes first; nodes in which a NIC serves several accelerators have
-    none. Which leaf switch is behind a NIC no node says."""
+    none, nor have those whose PCI tree a hypervisor made up. Which leaf switch is behind a NIC no node says."""
     found: dict[tuple[tuple[int, str], ...], list[str]] = {}
     for node in nodes:
+        if node.path_trust == "virtual":
+            continue
         own = tuple((index, "+".join(nics)) for index, nics in sorted(_own(node).items()))
         if len(own) > 1:
             found.setdefault(own, []).append(node.name)

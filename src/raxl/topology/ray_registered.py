@@ -86,6 +86,8 @@ def registered(pair: Pair) -> list[Registered]:
         own = [device for device in pair.node.accelerators if device.ray.resource == name]
         if own or name in pair.ray.resources:
             unknown = sum(device.state == "unknown" for device in own)
+            if not own and pair.node.looked_for.pci_functions is None:
+                unknown = int(pair.ray.resources[name])  # nobody looked for them
             working = sum(device.state not in ("lost", "unknown") for device in own)
             whole = name not in _BY_CORE and not any(device.partitions for device in own)
             found.append(Registered(pair.node.name, name, pair.ray.resources.get(name, 0), working, unknown, whole))
