@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from raxl.bench import wire
 from raxl.bench.readings import Ends
-
-HARD = 1.03
-"""So much over a ceiling is no measurement: another path, a unit, a cache."""
 
 
 class Bound(NamedTuple):
@@ -34,10 +32,11 @@ def _interface(own: Mapping[str, Any]) -> Bound | None:
     mtu = int(known["mtu"])
     shaped, speed = known.get("shaped_bits_per_second"), known.get("speed_bits_per_second")
     if shaped:
-        # A token bucket counts 14 bytes of header a frame; TCP over IPv4 with timestamps carries the MTU less 52.
-        return Bound(f"{_told(shaped)} token bucket on {name}, MTU {mtu}", shaped / 8 * (mtu - 52) / (mtu + 14), True)
+        return Bound(
+            f"{_told(shaped)} token bucket on {name}, MTU {mtu}", wire.goodput(shaped / 8, mtu, wire.SHAPED), True
+        )
     if speed:
-        return Bound(f"{_told(speed)} line {name}, MTU {mtu}", speed / 8 * (mtu - 52) / (mtu + 38), True)
+        return Bound(f"{_told(speed)} line {name}, MTU {mtu}", wire.goodput(speed / 8, mtu), True)
     return None
 
 

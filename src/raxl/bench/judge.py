@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from raxl.bench import ceilings, proof, statistics
+from raxl.bench import ceilings, proof, wire
 from raxl.bench.ceilings import Bound
 from raxl.bench.readings import Ends, Row
 from raxl.model.measurement import (
@@ -27,7 +27,7 @@ from raxl.model.measurement import (
     Phases,
     Run,
 )
-from raxl.transfer import Taken
+from raxl.transfer import Taken, statistics, steadiness
 
 LATENCY_BYTES = 64 << 10
 """Up to this size no bandwidth is told: it is the time that counts."""
@@ -70,8 +70,7 @@ def _measured(bare: Run, row: Row, taken: Taken, ends: Ends, copies: Mapping[int
     bound = _bound(path, ends, copies.get(size)) if bandwidth is not None else None
     ceiling = None
     if bound is not None and bandwidth is not None:
-        ratio = bandwidth.median / bound.bandwidth_bytes_per_second
-        ceiling = Ceiling(bound.name, bound.bandwidth_bytes_per_second, ratio)
+        ceiling = wire.ceiling(bound.name, bound.bandwidth_bytes_per_second, bandwidth.median)
     status, words = _status(taken, path, ends, bound, ceiling)
     if status == CORRUPT:
         bandwidth = ceiling = None
@@ -112,14 +111,15 @@ def _status(
         return CORRUPT, taken.wrong
     if path is not None and path.verdict == WENT_ELSEWHERE:
         return MISMATCH, _elsewhere(path)
-    if bound is not None and ceiling is not None and bound.is_hard and ceiling.ratio > ceilings.HARD:
+    if bound is not None and ceiling is not None and bound.is_hard and wire.is_suspect(ceiling):
         return SUSPECT, f"faster than its {bound.name} can be: another path, or a cache"
     if taken.is_mapped:
         return MAPPED, None
     if taken.quantum is not None and statistics.median(taken.samples) < _STEPS * taken.quantum:
         return QUANTISED, f"the transport waits in steps of {taken.quantum * 1e3:g} ms"
-    if statistics.has_changed(taken.samples):
-        return UNSTABLE, "the rate changed while it was measured"
+    factor = steadiness.change(taken.samples)
+    if factor is not None:
+        return UNSTABLE, f"the rate changed while it was measured, by a factor of {factor:.1f}"
     busy = [one for one in (ends.source, ends.target) if one.get("load", 0.0) > _BUSY * one.get("cores", 1)]
     if busy:
         return NOISY, f"{busy[0]['load']:.1f} processes wanted to run on {busy[0]['cores']} cores before raxl began"

@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 from raxl.errors import UsageError
-from raxl.model.measurement import P2P, REUSED
+from raxl.model.measurement import P2P, REUSED, Bench
 
 SCREEN, ALL = "screen", "all"
 KILL_SOURCE, KILL_TARGET, PAUSE, PARTITION = "kill-source", "kill-target", "pause", "partition"
@@ -34,6 +34,10 @@ class Request(NamedTuple):
     is_bidirectional: bool = False
     least_seconds: float = 0.0
     budget_seconds: float = 45.0
+    baseline: Bench | None = None
+    """What is compared with."""
+    tolerance: float = 0.1
+    wants_recommendations: bool = False
     fault: str | None = None
     is_damaged: bool = False
 

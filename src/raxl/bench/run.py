@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, NamedTuple
 
 from raxl import __version__
-from raxl.bench import faults, judge
+from raxl.bench import compare, faults, fitting, judge, recommend, screen
 from raxl.bench.conducting import Conducting
 from raxl.bench.readings import Ends, Row
-from raxl.bench.request import ALL, LATENCY_SIZES, Request
+from raxl.bench.request import ALL, LATENCY_SIZES, SCREEN, Request
 from raxl.collect import clock
 from raxl.errors import UsageError
 from raxl.model.codec import BENCH
-from raxl.model.measurement import Bench, Fault, Run
+from raxl.model.measurement import Bench, Run
 from raxl.plugins import registry
 from raxl.transfer import Taken, Transfer
 
@@ -40,24 +40,30 @@ def bench(request: Request, progress: Progress = lambda done, total, words: None
     """Everything that was measured. Raises where there is no cluster to be joined."""
     entries = _entries(request)
     variables = faults.VARIABLES if request.fault else {}
-    runs: list[Run] = []
-    hurt: list[Fault] = []
     with Conducting(request.address, entries, _store_bytes(request), variables) as conducting:
         nodes = conducting.nodes()
-        pairs = _pairs(nodes, request.pairs)
         looked = _looked(conducting, nodes)
+        document = Bench(
+            schema=BENCH,
+            raxl_version=__version__,
+            created=clock.now(),
+            environment={"nodes": {node["name"]: looked.get(node["id"], {}) for node in nodes}},
+        )
+        if request.pairs == SCREEN and len(nodes) > 1:
+            found = screen.screen(conducting, nodes, looked)
+            return replace(document, runs=found.runs, slow=found.slow)
+        pairs = _pairs(nodes, ALL if request.pairs == SCREEN else request.pairs)
         if request.fault:
             hurt = [faults.fault(conducting, request, name, pair) for pair in pairs for name in entries]
-        else:
-            runs = _judged(_rows(conducting, request, entries, pairs, progress), looked)
-    return Bench(
-        schema=BENCH,
-        raxl_version=__version__,
-        created=clock.now(),
-        environment={"nodes": {node["name"]: looked.get(node["id"], {}) for node in nodes}},
-        runs=runs,
-        faults=hurt,
-    )
+            return replace(document, faults=hurt)
+        runs = _judged(_rows(conducting, request, entries, pairs, progress), looked)
+    document = replace(document, runs=runs, fits=fitting.fits(runs))
+    if request.wants_recommendations:
+        document = replace(document, recommendations=recommend.recommendations(runs))
+    if request.baseline is not None:
+        found_worse = compare.regressions(request.baseline, document, request.tolerance)
+        document = replace(document, regressions=found_worse)
+    return document
 
 
 def _entries(request: Request) -> dict[str, str]:

@@ -10,9 +10,9 @@ from raxl.bench.conducting import Conducting
 from raxl.bench.readings import Ends, Row
 from raxl.bench.schedule import Place
 from raxl.bench.scores import Measured
-from raxl.bench.statistics import median
 from raxl.model.measurement import Path, Run, Slow
 from raxl.transfer import Taken, Transfer
+from raxl.transfer.statistics import median
 
 TRANSPORT = "tcp"
 """What every node has. Slow nodes and cables show in it; what is slow in one library alone does not."""
@@ -52,24 +52,16 @@ def screen(
             carried[told["id"]] = told["moved"]
         elif word == "lost":
             lost[names[told["id"]]] = told["why"]
-    measured = [
-        Measured(
-            one["round"],
-            names[one["source"]],
-            names[one["peer"]],
-            PART_BYTES / median(one["samples"]),
-            len(one["samples"]),
-        )
-        for one in sent
-        if one["samples"]
-    ]
+    measured = [_measured(one, names) for one in sent if one["samples"]]
     ways = {node: _way(node, sent, carried.get(node), looked) for node in names}
     runs = [_run(one, names, looked, ways[one["peer"]]) for one in sent]
-    places = {names[node["id"]]: _place(node) for node in nodes}
-    found = screening.slow(
-        measured, _ceiling(looked), {name: one for name, one in places.items() if one.leaf}, TRANSPORT
-    )
+    found = screening.slow(measured, _ceiling(looked), _places(nodes), TRANSPORT)
     return Screened(runs, found, lost)
+
+
+def _measured(one: Mapping[str, Any], names: Mapping[str, str]) -> Measured:
+    rate = PART_BYTES / median(one["samples"])
+    return Measured(one["round"], names[one["source"]], names[one["peer"]], rate, len(one["samples"]))
 
 
 def _way(
@@ -107,6 +99,7 @@ def _ceiling(looked: Mapping[str, Mapping[str, Any]]) -> float | None:
     return median(rates) if rates and len(rates) == len(bounds) else None
 
 
-def _place(node: Mapping[str, Any]) -> Place:
-    labels = node.get("labels") or {}
-    return Place(leaf=labels.get(_RACK) or labels.get(_BLOCK))
+def _places(nodes: Sequence[Mapping[str, Any]]) -> dict[str, Place]:
+    """Where the nodes stand whose labels say it."""
+    leaves = {str(node["name"]): node["labels"].get(_RACK) or node["labels"].get(_BLOCK) for node in nodes}
+    return {name: Place(leaf=leaf) for name, leaf in leaves.items() if leaf}

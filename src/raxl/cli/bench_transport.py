@@ -48,6 +48,7 @@ class Options(NamedTuple):
 
     request: Request
     format: Format = Format.text
+    expand: bool = False
     output: Path | None = None
 
 
@@ -85,6 +86,7 @@ def command(
     budget: Annotated[
         str, typer.Option("--budget", metavar="TIME", help="For all rows together, more or less: 30s, 5m.")
     ] = "45s",
+    expand: Annotated[bool, typer.Option("--expand", help="Show each pair, also where many are alike.")] = False,
     format_: Annotated[Format, typer.Option("--format", help="How the result is written.")] = Format.text,
     output: source.Output = None,
     cluster: source.Cluster = False,
@@ -121,18 +123,18 @@ def command(
         least_seconds=request.seconds(min_time),
         budget_seconds=request.seconds(budget),
     )
-    raise typer.Exit(run(Options(wanted, format_, output), Streams()))
+    raise typer.Exit(run(Options(wanted, format_, expand, output), Streams()))
 
 
 def run(options: Options, streams: Streams) -> int:
     """Measures, renders, and returns the exit code."""
+    from raxl.bench import ending
     from raxl.bench import run as benches
-    from raxl.bench import verdict
 
     with streams.progress("transports") as told:
         document = benches.bench(options.request, lambda done, total, words: told(done, total))
     _write(document, options, streams)
-    return verdict.exit_code(document, options.request.transports is not None)
+    return ending.ending(document, options.request.transports or ()).code
 
 
 def _write(document: Bench, options: Options, streams: Streams) -> None:
@@ -143,12 +145,14 @@ def _write(document: Bench, options: Options, streams: Streams) -> None:
     elif options.format is Format.csv:
         from raxl.render import bench_csv
 
-        streams.write(bench_csv.csv(document), options.output)
+        streams.write(bench_csv.comma_separated(document), options.output)
     elif options.format is Format.prometheus:
         from raxl.render import bench_prometheus
 
-        streams.write(bench_prometheus.prometheus(document), options.output)
+        streams.write(bench_prometheus.exposition(document), options.output)
     else:
         from raxl.render import text_bench
 
-        streams.print(text_bench.bench(document, streams.width, unicode=streams.unicode), options.output)
+        streams.print(
+            text_bench.bench(document, streams.width, expand=options.expand, unicode=streams.unicode), options.output
+        )

@@ -168,6 +168,10 @@ class SlowEvidence:
     """The median of the others' best; with fewer than eight nodes the ceiling, or the best pair."""
     pairs: tuple[str, ...]
     """`a → b 0.669`: in gigabits per second."""
+    rounds: int | None = None
+    """In how many rounds it was measured."""
+    slow_rounds: int | None = None
+    """In how many of them it was slow: in fewer, where it is slow now and then and its best is good."""
 
 
 @dataclass(frozen=True)
@@ -258,8 +262,7 @@ class Bench:
     raxl_version: str
     created: str
     environment: Mapping[str, Any]
-    """`nodes`: by name what each end said of itself (versions, variables, interfaces, load);
-    `harness`: its own cost."""
+    """`nodes`: by name what each end said of itself (versions, variables, NICs, load); `harness`: its own cost."""
     runs: Sequence[Run] = ()
     fits: Sequence[Fit] = ()
     slow: Sequence[Slow] = ()

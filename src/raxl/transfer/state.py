@@ -9,7 +9,7 @@ import re
 import socket
 import struct
 import subprocess
-from typing import Any
+from typing import Any, Mapping
 
 _PREFIXES = ("UCX_", "NCCL_", "RCCL_", "GLOO_", "FI_", "TP_SOCKET_IFNAME")
 _SECRET = re.compile(r"TOKEN|SECRET|PASSW|KEY|CREDENTIAL", re.IGNORECASE)
@@ -27,8 +27,8 @@ def read(state: dict[str, Any], address: str) -> dict[str, Any]:
     return {
         "hostname": socket.gethostname(),
         "kernel": platform.release(),
-        "python": platform.python_version(),
-        "packages": _packages(),
+        "versions": {"python": platform.python_version(), **_packages()},
+        "hardware": {"cpu": _cpu(), "cores": os.cpu_count(), "memory_gib": _memory(), "nics": _nics(interfaces)},
         "variables": {
             name: value
             for name, value in sorted(os.environ.items())
@@ -96,6 +96,25 @@ def _packages() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             continue
     return found
+
+
+def _cpu() -> str | None:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            found = re.search(r"^(?:model name|Model)\s*:\s*(.+)$", file.read(1 << 16), re.MULTILINE)
+    except OSError:
+        return None
+    return found[1].strip() if found else platform.machine()
+
+
+def _memory() -> int:
+    return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30))
+
+
+def _nics(interfaces: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Kinds, not names: a class of hardware has many machines."""
+    real = [one for one in interfaces.values() if not one["is_virtual"]]
+    return sorted(f"{one['speed_bits_per_second']} bit/s, MTU {one['mtu']}" for one in real)
 
 
 def _load() -> float:

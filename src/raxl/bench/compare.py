@@ -1,0 +1,259 @@
+"""A run beside that of a baseline: which rows became slower, which faster, and which cannot be compared.
+
+A row has changed when the intervals are disjoint and the change exceeds the tolerance: the first alone tells of a
+fraction of a percent, the second alone of noise. What was measured on other hardware, with other versions or over
+another path is incomparable, which is no pass.
+
+`environment["nodes"][NODE]` is read for `hardware` (what the node is, in any form) and `versions` (by library).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from raxl.errors import UsageError
+from raxl.model.measurement import (
+    CORRUPT,
+    FAILED,
+    IMPROVED,
+    INCOMPARABLE,
+    MISMATCH,
+    QUANTISED,
+    REGRESSED,
+    SAME,
+    SINGLE,
+    SUSPECT,
+    UNAVAILABLE,
+    Bench,
+    Endpoint,
+    Path,
+    Regression,
+    Run,
+)
+from raxl.transfer.statistics import Interval
+
+TOLERANCE = 0.10
+LATENCY_UP_TO = 65536
+"""Up to this size a row is about latency, above it about bandwidth: one verdict a row."""
+LATENCY, BANDWIDTH = "latency_seconds", "bandwidth_bytes_per_second"
+NOT_IN_BASELINE, NOT_MEASURED = "not in the baseline", "not measured now"
+_NO_FIGURE = (SUSPECT, MISMATCH, CORRUPT, FAILED, UNAVAILABLE)
+
+Operation = tuple[str, str, str, str, int, "int | None"]
+"""Transport, pattern, mode, destination, size, window."""
+
+
+class Figure(NamedTuple):
+    """What is compared of a row, and the interval that holds it."""
+
+    metric: str
+    value: float
+    known: Interval
+
+
+def tolerance(text: str) -> float:
+    """`10%` or `0.1`; a bare number from 1 on could be either, and is refused."""
+    words = text.strip()
+    try:
+        share = float(words[:-1]) / 100 if words.endswith("%") else float(words)
+    except ValueError:
+        share = math.nan
+    if not 0 <= share < 1:
+        raise UsageError(f"--tolerance {text!r} is no share", "from 0% to below 100%", "Write 10% or 0.1")
+    return share
+
+
+def regressions(
+    before: Bench,
+    after: Bench,
+    tolerance: float = TOLERANCE,
+    libraries: Mapping[str, Sequence[str]] | None = None,
+) -> tuple[Regression, ...]:
+    """One for each row of `after`, then one for each row of `before` that was not measured again.
+
+    A row's partner is that between the same ends, else, where the baseline knows neither end's node, the middle one of
+    those between nodes of the same hardware. `libraries` names by transport those whose version matters; all of them
+    where it says nothing. Rows of transports that did not run at all are not missed.
+    """
+    old = _Baseline(before)
+    found = [_compared(old.partner(run, after), run, before, after, tolerance, libraries or {}) for run in after.runs]
+    ran = {run.transport for run in after.runs}
+    there = {_key(run) for run in after.runs}
+    missed = (run for run in before.runs if run.transport in ran and _key(run) not in there and old.is_unmatched(run))
+    return (*found, *(_incomparable(run, NOT_MEASURED, run, None) for run in missed if _figure(run)))
+
+
+def _key(run: Run) -> tuple[Operation, Endpoint, Endpoint]:
+    return _operation(run), run.source, run.target
+
+
+def _operation(run: Run) -> Operation:
+    return (run.transport, run.pattern, run.mode, run.destination, run.size_bytes, run.window)
+
+
+class _Baseline:
+    """The rows of a baseline, to be found by ends or by hardware."""
+
+    def __init__(self, bench: Bench) -> None:
+        self._bench = bench
+        self._by_ends = {_key(run): run for run in bench.runs}
+        self._by_hardware: dict[Any, list[Run]] = {}
+        self._nodes = {node for run in bench.runs for node in (run.source.node, run.target.node)}
+        self._matched: set[int] = set()
+        for run in bench.runs:
+            if (kind := _hardware_key(run, bench)) is not None:
+                self._by_hardware.setdefault(kind, []).append(run)
+
+    def partner(self, run: Run, bench: Bench) -> Run | None:
+        found = self._by_ends.get(_key(run))
+        if found is None and self._nodes.isdisjoint((run.source.node, run.target.node)):
+            alike = [one for one in self._by_hardware.get(_hardware_key(run, bench), ()) if _figure(one)]
+            alike.sort(key=lambda one: _value(one))
+            found = alike[len(alike) // 2] if alike else None
+            self._matched.update(map(id, alike))
+        return found
+
+    def is_unmatched(self, run: Run) -> bool:
+        return id(run) not in self._matched
+
+
+def _value(run: Run) -> float:
+    figure = _figure(run)
+    return figure.value if figure else 0.0
+
+
+def _hardware_key(run: Run, bench: Bench) -> Any:
+    ends = [(_said(bench, end.node, "hardware"), end.device.split(":")[0]) for end in (run.source, run.target)]
+    if any(hardware is None for hardware, _ in ends):
+        return None
+    return (_operation(run), tuple(repr(end) for end in ends), run.source.node == run.target.node)
+
+
+def _said(bench: Bench, node: str, what: str) -> Any:
+    nodes = bench.environment.get("nodes")
+    said = nodes.get(node) if isinstance(nodes, Mapping) else None
+    return said.get(what) if isinstance(said, Mapping) else None
+
+
+def _compared(
+    old: Run | None,
+    run: Run,
+    before: Bench,
+    after: Bench,
+    tolerance: float,
+    libraries: Mapping[str, Sequence[str]],
+) -> Regression:
+    if old is None:
+        return _incomparable(run, NOT_IN_BASELINE, None, run)
+    why = _differs(old, run, before, after, libraries.get(run.transport))
+    was, now = _figure(old), _figure(run)
+    if was is not None and now is not None and was.metric != now.metric:
+        was, now = _latency(old), _latency(run)
+    if why is None and (was is None or now is None):
+        why = "no figure in the baseline" if was is None else "no figure now"
+    if why is not None or was is None or now is None:
+        return _incomparable(run, why or "", old, run)
+    change = (now.value - was.value) / was.value
+    gain = change if now.metric == BANDWIDTH else -change
+    disjoint = was.known.high < now.known.low or now.known.high < was.known.low
+    status = SAME
+    if disjoint and abs(change) > tolerance:
+        status = IMPROVED if gain > 0 else REGRESSED
+    other = old.source != run.source or old.target != run.target
+    reason = f"beside {old.source.node} → {old.target.node} of the same hardware" if other else None
+    return _regression(run, now.metric, was.value, now.value, change, status, reason)
+
+
+def _regression(
+    run: Run,
+    metric: str,
+    before: float | None,
+    after: float | None,
+    change: float | None,
+    status: str,
+    reason: str | None,
+) -> Regression:
+    return Regression(
+        run.transport,
+        run.source,
+        run.target,
+        run.pattern,
+        run.size_bytes,
+        metric,
+        before,
+        after,
+        change,
+        status,
+        reason,
+    )
+
+
+def _incomparable(run: Run, reason: str, old: Run | None, new: Run | None) -> Regression:
+    was, now = (_figure(one) if one else None for one in (old, new))
+    known = now or was
+    metric = known.metric if known else LATENCY if run.size_bytes <= LATENCY_UP_TO else BANDWIDTH
+    values = [figure.value if figure and figure.metric == metric else None for figure in (was, now)]
+    return _regression(run, metric, values[0], values[1], None, INCOMPARABLE, reason)
+
+
+def _figure(run: Run) -> Figure | None:
+    """The latency of a small row, the bandwidth of a large one, its latency where it has none."""
+    if run.status in _NO_FIGURE:
+        return None
+    speed = run.bandwidth_bytes_per_second
+    if speed is None or run.size_bytes <= LATENCY_UP_TO:
+        return _latency(run)
+    return Figure(BANDWIDTH, speed.median, Interval(speed.ci95_low, speed.ci95_high)) if speed.median > 0 else None
+
+
+def _latency(run: Run) -> Figure | None:
+    """With the interval of the same samples' bandwidth; with fewer than six, from the fastest to the slowest."""
+    known, speed = run.latency_seconds, run.bandwidth_bytes_per_second
+    if known is None or known.p50 <= 0 or run.status in _NO_FIGURE:
+        return None
+    if speed is not None and run.mode == SINGLE and speed.ci95_low > 0:
+        return Figure(LATENCY, known.p50, Interval(run.size_bytes / speed.ci95_high, run.size_bytes / speed.ci95_low))
+    return Figure(LATENCY, known.p50, Interval(known.min, known.max))
+
+
+def _differs(old: Run, new: Run, before: Bench, after: Bench, libraries: Sequence[str] | None) -> str | None:
+    """Why the two rows are not about the same thing; None where they are."""
+    for when, run in (("before", old), ("now", new)):
+        if run.status in _NO_FIGURE:
+            return f"{run.status} {when}"
+    if (old.status == QUANTISED) != (new.status == QUANTISED):
+        return f"quantised {'before' if old.status == QUANTISED else 'now'}"
+    for was, now in ((old.source, new.source), (old.target, new.target)):
+        hardware = (_said(before, was.node, "hardware"), _said(after, now.node, "hardware"))
+        if hardware[0] != hardware[1]:
+            return f"other hardware: {_word(hardware[0])} before, {_word(hardware[1])} now"
+        if words := _other_versions(_said(before, was.node, "versions"), _said(after, now.node, "versions"), libraries):
+            return f"other versions: {words}"
+    return _other_path(old.path, new.path)
+
+
+def _word(value: Any) -> str:
+    return "not known" if value is None else str(value)
+
+
+def _other_versions(before: Any, after: Any, libraries: Sequence[str] | None) -> str:
+    old, new = (said if isinstance(said, Mapping) else {} for said in (before, after))
+    names: Iterable[str] = sorted({*old, *new}, key=str) if libraries is None else libraries
+    return ", ".join(
+        f"{name} {_word(old.get(name))} before, {_word(new.get(name))} now"
+        for name in names
+        if old.get(name) != new.get(name)
+    )
+
+
+def _other_path(old: Path | None, new: Path | None) -> str | None:
+    was, now = (_way(path) for path in (old, new))
+    return None if was == now else f"other path: {was} before, {now} now"
+
+
+def _way(path: Path | None) -> str:
+    if path is None:
+        return "not known"
+    return f"{path.claimed} by {path.protocol}" if path.protocol else path.claimed

@@ -1,0 +1,69 @@
+"""How a run ends: 0, 1 or 3, and which rows make it so.
+
+1 where something that was read is wrong: corrupt data, a path that is another, a figure that cannot be true, a node or
+link that is named as slow, a regression. Else 3 where something could not be measured: a transport that is there and
+failed; one that was named and is not available, or was not tried at all; a row of the baseline that cannot be compared.
+
+With `--transport all`, what is unavailable has no effect, unless nothing at all could be measured. Nor has a row that
+the baseline does not know, or that this run was not asked for, and nor has a fault: what it does is what was asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+from raxl.model.measurement import FAILED, INCOMPARABLE, REGRESSED, UNAVAILABLE, WRONG, Bench, Endpoint, Regression
+
+DONE, IS_WRONG, INCOMPLETE = 0, 1, 3
+
+
+class Ending(NamedTuple):
+    code: int
+    reasons: tuple[str, ...]
+    """What makes it so, one a line; empty with 0."""
+
+
+def ending(bench: Bench, named: Collection[str] = ()) -> Ending:
+    """`named` are the transports that the command line names; empty with `all`."""
+    if wrong := tuple(dict.fromkeys(_wrong(bench))):
+        return Ending(IS_WRONG, wrong)
+    if missing := tuple(dict.fromkeys(_missing(bench, named))):
+        return Ending(INCOMPLETE, missing)
+    return Ending(DONE, ())
+
+
+def _wrong(bench: Bench) -> Iterator[str]:
+    for run in bench.runs:
+        if run.status in WRONG:
+            yield f"{_row(run.transport, run.source, run.target)}, {run.size_bytes} bytes: {run.status}"
+    for slow in bench.slow:
+        yield f"{slow.kind} {slow.subject} is slow"
+    for one in bench.regressions:
+        if one.status == REGRESSED:
+            yield f"{_row(one.transport, one.source, one.target)}, {one.size_bytes} bytes: {one.status}"
+
+
+def _missing(bench: Bench, named: Collection[str]) -> Iterator[str]:
+    for run in bench.runs:
+        if run.status == FAILED or (run.status == UNAVAILABLE and run.transport in named):
+            yield f"{_row(run.transport, run.source, run.target)}: {run.status}"
+    tried = {run.transport for run in bench.runs} | {fault.transport for fault in bench.faults}
+    for transport in named:
+        if transport not in tried:
+            yield f"{transport}: not measured"
+    if not bench.faults and all(run.status == UNAVAILABLE for run in bench.runs):
+        yield "nothing could be measured"
+    rows = {(run.transport, run.source, run.target, run.pattern, run.size_bytes) for run in bench.runs}
+    for one in bench.regressions:
+        if one.status == INCOMPARABLE and one.before is not None and _key(one) in rows:
+            row = _row(one.transport, one.source, one.target)
+            yield f"{row}, {one.size_bytes} bytes: cannot be compared ({one.reason})"
+
+
+def _key(one: Regression) -> tuple[str, Endpoint, Endpoint, str, int]:
+    return one.transport, one.source, one.target, one.pattern, one.size_bytes
+
+
+def _row(transport: str, source: Endpoint, target: Endpoint) -> str:
+    return f"{transport} {source.node} → {target.node}"

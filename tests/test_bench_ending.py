@@ -1,0 +1,59 @@
+"""Which rows make a run end with 1, and which with 3."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from measured_rows import MIB, N1, N2, bench, row
+from raxl.bench.compare import regressions
+from raxl.bench.ending import ending
+from raxl.model.measurement import Fault, Left, Run, Slow, SlowEvidence
+
+SLOW = Slow("node", "n3", "both", SlowEvidence(1.0, 2.0, ()), "")
+FAULT = Fault("gloo", N1, N2, "kill-source", MIB, None, "hangs", "alive", Left(), "failed: refused")
+
+
+@pytest.mark.parametrize("status", ["ok", "mapped", "noisy", "unstable", "quantised"])
+def test_a_row_that_was_measured_ends_well(status: str) -> None:
+    assert ending(bench(row(status=status)), ["gloo"]) == (0, ())
+
+
+@pytest.mark.parametrize("status", ["suspect", "mismatch", "corrupt"])
+def test_a_row_that_is_wrong_is_1_whatever_else_is_missing(status: str) -> None:
+    found = ending(bench(row(status=status), row("nixl", status="failed")), ["nccl"])
+    assert found == (1, (f"gloo n1 → n2, {MIB} bytes: {status}",))
+
+
+def test_what_failed_is_3_and_what_is_unavailable_only_where_it_was_named() -> None:
+    missing = row("nccl", seconds=0, status="unavailable")
+    assert ending(bench(row(), missing)).code == 0
+    assert ending(bench(row(), missing), ["gloo", "nccl"]) == (3, ("nccl n1 → n2: unavailable",))
+    assert ending(bench(row(), missing), ["gloo"]).code == 0
+    assert ending(bench(row(), row("nixl", status="failed"))) == (3, ("nixl n1 → n2: failed",))
+    assert ending(bench(row()), ["gloo", "nccl"]) == (3, ("nccl: not measured",))
+
+
+def test_a_run_that_measured_nothing_is_3() -> None:
+    assert ending(bench(row(status="unavailable"))) == (3, ("nothing could be measured",))
+    assert ending(bench()).code == 3
+
+
+def test_a_slow_node_is_1_and_a_fault_that_was_asked_for_is_0() -> None:
+    assert ending(replace(bench(row()), slow=[SLOW])) == (1, ("node n3 is slow",))
+    assert ending(replace(bench(), faults=[FAULT]), ["gloo"]).code == 0
+    assert ending(replace(bench(), faults=[FAULT]), ["nccl"]).code == 3
+
+
+def test_a_regression_is_1_and_what_cannot_be_compared_3_but_not_what_is_new_or_was_not_asked_for() -> None:
+    def ended(before: list[Run], after: list[Run]) -> int:
+        found = regressions(bench(*before), bench(*after))
+        return ending(bench(*after, regressions=found)).code
+
+    assert ended([row(seconds=0.01)], [row(seconds=0.02)]) == 1
+    assert ended([row(seconds=0.01)], [row(seconds=0.01)]) == ended([row(seconds=0.02)], [row(seconds=0.01)]) == 0
+    assert ended([row(path=None)], [row()]) == 3
+    assert ended([row(), row("nixl")], [row(), row("nixl", seconds=0, status="unavailable")]) == 3
+    assert ended([row()], [row(), row("nixl")]) == 0
+    assert ended([row(), row(size=8)], [row()]) == 0

@@ -1,0 +1,53 @@
+"""The transport that is recommended, with what it beat and what was left out."""
+
+from __future__ import annotations
+
+import pytest
+
+from measured_rows import MIB, N1, N2, row
+from raxl.bench.recommend import recommendations
+from raxl.model.measurement import Path, Run
+
+
+def test_the_fastest_verified_transport_is_recommended_with_what_it_beat() -> None:
+    rows = [
+        row("object-store", seconds=0.03),
+        row("gloo", seconds=0.02),
+        row("nixl", seconds=0.01),
+        row("fast", seconds=0.001, status="mismatch"),
+        row("wrong", seconds=0.001, status="corrupt", verified=False),
+        row("ticks", seconds=0.002, status="quantised"),
+        row("trusted", seconds=0.001, verified=False),
+        row("nccl", seconds=0, status="unavailable", error="no GPU"),
+    ]
+    (best,) = recommendations(rows)
+    assert (best.transport, best.source, best.target, best.size_bytes) == ("nixl", N1, N2, MIB)
+    assert best.seconds == pytest.approx(0.01, rel=0.01)
+    assert best.bandwidth_bytes_per_second == pytest.approx(MIB / 0.01, rel=0.01)
+    assert best.reason == (
+        "2 times as fast as gloo, 3 times as fast as object-store; left out: fast (went another way), wrong (corrupt "
+        "data), ticks (its clock is too coarse), trusted (not verified), nccl (unavailable)"
+    )
+
+
+def test_a_recommendation_says_what_is_not_sure_about_it() -> None:
+    def reason(*rows: Run) -> str:
+        return recommendations(rows)[0].reason
+
+    assert reason(row()) == "the only one that is verified"
+    assert reason(row(path=None)) == "the only one that is verified; its path is not proven"
+    assert reason(row(status="noisy")).endswith("measured on a busy machine")
+    assert reason(row("a", seconds=0.01), row("b", seconds=0.01001)) == "no different from b within the noise"
+    mapped = recommendations([row("object-store", seconds=2e-4, status="mapped", path=None), row(seconds=0.01)])[0]
+    assert mapped.bandwidth_bytes_per_second is None
+    assert mapped.reason.startswith("50 times as fast as gloo; nothing is moved")
+
+
+def test_each_pair_and_size_has_its_own_and_the_wrong_ones_none() -> None:
+    rows = [row("a", MIB, 0.01), row("b", MIB, 0.02), row("a", 8, 2e-5), row("b", 8, 1e-5)]
+    rows += [row("a", MIB, 0.01, source=N2, target=N1, status="corrupt"), row("a", pattern="all-reduce", seconds=1e-4)]
+    assert [(one.size_bytes, one.transport) for one in recommendations(rows)] == [(MIB, "a"), (8, "b")]
+    streams = recommendations([row("a", seconds=0.04), row("b", seconds=0.02, mode="stream")])
+    assert [one.transport for one in streams] == ["a", "b"]
+    elsewhere = Path("eth0", (), "mismatch")
+    assert recommendations([row("a", path=elsewhere)]) == recommendations([]) == ()
