@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 WIDTH = 100
 """Columns where there is neither a terminal nor COLUMNS."""
-SHOWN = "├└│─═×·–…→↔’"
+SHOWN = "├└│─┴═×·–…→←↔’±µ▁▂▃▄▅▆▇█▏▎▍▌▋▊▉"
 """What an encoding has to know so that text may be more than ASCII."""
 _ASCII_LOCALES = ("C", "POSIX")
 

@@ -1,0 +1,93 @@
+"""The fault table: what came when an end died, and what stayed behind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import astuple
+
+from raxl.model.measurement import Fault, Left
+from raxl.model.printable import clean
+from raxl.render import bench_names
+from raxl.render.bench_units import duration, size
+from raxl.render.columns import Column, Row, lay_out
+from raxl.render.naming import counted
+from raxl.render.text import Line, Page, Span
+from raxl.render.unknown import INAPPLICABLE, REMARK, UNKNOWN
+
+_COLUMNS = (
+    Column("FAULT"),
+    Column("TRANSPORT", least=14),
+    Column("PAIR", rank=3, least=20),
+    Column("SIZE", rank=4, right=True),
+    Column("ERROR IN", right=True),
+    Column("OTHER END", rank=1),
+    Column("LEFT BEHIND", rank=2, least=16),
+    Column("NEXT", least=6),
+    Column("WHAT CAME", least=16),
+)
+_MOST_REMARKS = 8
+
+
+def faults(page: Page, found: Sequence[Fault]) -> list[Line]:
+    """A row for each fault; those without an error and those that took others along first."""
+    if not found:
+        return []
+    ranked = sorted(found, key=lambda one: -badness(one))
+    lines = [
+        *page.fold("when an end dies", style="bold"),
+        *lay_out(page, _COLUMNS, list(map(_row, ranked)), refill=True),
+    ]
+    for one in [one for one in ranked if badness(one)][:_MOST_REMARKS]:
+        subject = f"{bench_names.transport(one.transport)}, {clean(one.kind)}"
+        lines += page.fold(f"{subject}: {_told(one)}", 3, lead=(f"{REMARK}  ", "warn"))
+    return lines
+
+
+def _told(one: Fault) -> str:
+    """What was wrong, in full: a cell of the table may be cut."""
+    left, _ = _left(one.left)
+    told = [
+        f"no error came, {clean(one.error)}" if one.seconds_to_error is None and one.error else "",
+        f"the other end is {clean(one.other_end)}" if one.other_end not in ("alive", "") else "",
+        f"the next transfer {clean(one.next_transfer)}" if one.next_transfer not in ("ok", "") else "",
+        f"left {left}" if any(astuple(one.left)) else "",
+    ]
+    return "; ".join(filter(None, told)) or "what came of it is not known"
+
+
+def badness(one: Fault) -> int:
+    """0: an error came in time, the other end lived on, and nothing stayed behind."""
+    stayed = any(value for value in astuple(one.left) if value)
+    return (
+        8 * (one.seconds_to_error is None) + 4 * (one.other_end != "alive") + 2 * (one.next_transfer != "ok") + stayed
+    )
+
+
+def _row(one: Fault) -> Row:
+    return [
+        (clean(one.kind), ""),
+        (bench_names.transport(one.transport), ""),
+        (bench_names.way(one.source, one.target), ""),
+        (size(one.size_bytes), ""),
+        (INAPPLICABLE, "fail") if one.seconds_to_error is None else (duration(one.seconds_to_error), ""),
+        (clean(one.other_end) or UNKNOWN, "" if one.other_end == "alive" else "fail"),
+        _left(one.left),
+        (clean(one.next_transfer).partition(":")[0] or UNKNOWN, "" if one.next_transfer == "ok" else "fail"),
+        (clean(one.error) or UNKNOWN, "fail" if one.seconds_to_error is None else ""),
+    ]
+
+
+def _left(left: Left) -> Span:
+    """`2 sockets, 64 MiB shared memory`; `nothing` only where all of it was read."""
+    told = [
+        f"{size(left.memory_bytes)} memory" if left.memory_bytes else "",
+        counted(left.sockets, "socket") if left.sockets else "",
+        f"{size(left.shared_memory_bytes)} shared memory" if left.shared_memory_bytes else "",
+        counted(left.actors, "actor") if left.actors else "",
+    ]
+    if any(told):
+        return ", ".join(filter(None, told)), "warn"
+    known = [value for value in astuple(left) if value is not None]
+    if not known:
+        return UNKNOWN, "dim"
+    return ("nothing", "") if len(known) == len(astuple(left)) else ("nothing seen", "dim")
