@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raxl.bench import steadiness
+from raxl.transfer import steadiness
 from raxl.transfer.statistics import bandwidth_of, deviation, interval, latency_of, median, percentile, stalls
 
 TIMES = st.lists(st.floats(1e-7, 1e3), min_size=1, max_size=250)

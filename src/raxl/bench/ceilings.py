@@ -32,9 +32,8 @@ def _interface(own: Mapping[str, Any]) -> Bound | None:
     mtu = int(known["mtu"])
     shaped, speed = known.get("shaped_bits_per_second"), known.get("speed_bits_per_second")
     if shaped:
-        return Bound(
-            f"{_told(shaped)} token bucket on {name}, MTU {mtu}", wire.goodput(shaped / 8, mtu, wire.SHAPED), True
-        )
+        rate = wire.goodput(shaped / 8, mtu, wire.SHAPED)
+        return Bound(f"{_told(shaped)} token bucket on {name}, MTU {mtu}", rate, True)
     if speed:
         return Bound(f"{_told(speed)} line {name}, MTU {mtu}", wire.goodput(speed / 8, mtu), True)
     return None
