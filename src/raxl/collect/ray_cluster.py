@@ -4,7 +4,7 @@ The only file that imports ray. Its text also travels to a cluster's head as a j
 needs the standard library and Ray alone, and speaks through `tell(word, **values)`.
 
 `found` address · `alive` · `joined` ray, python · `cluster` view · `node` its view · `snapshot` id, data (base64) ·
-`lost` id, reason, message · `error` kind, what, why, try · `end`
+`lost` id, reason, message · `asking` seconds until the next word at the latest · `error` kind, what, why, try · `end`
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ CONNECT_SECONDS = 2.0
 MOST_IN_FLIGHT = 64
 CLUSTER_INFO = "/ray.rpc.RayletDriver/ClusterInfo"
 CHECK_ALIVE = "/ray.rpc.NodeInfoGcsService/CheckAlive"
+WITHOUT_RAY = "without Ray: raxl snapshot collector, on each node"
 EXPECTED = ("EXPECTED_TERMINATION", "AUTOSCALER_DRAIN_IDLE", "AUTOSCALER_DRAIN_PREEMPTED", 1, 3, 4)
 """Deaths that somebody wanted: `ray.rpc.NodeDeathInfo.Reason`."""
 _HEAD = "node:__internal_head__"
@@ -317,7 +318,9 @@ def is_missed(node: Mapping[str, Any], nodes: Any) -> bool:
 def _ask_each(ray: Any, node_ids: list[str], packed: Any, timeout: float, tell: Tell, begun: float) -> None:
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-    begun = begun or time.monotonic()
+    now = time.monotonic()
+    begun = begun or now
+    tell("asking", seconds=max(begun + timeout - now, timeout / 2))  # Ray hangs in what follows where its GCS is gone
     probe = ray.remote(num_cpus=0, max_retries=0)(asking())
     budget = max(timeout - 3.0, timeout / 2)
     waiting = list(reversed(node_ids))
@@ -328,6 +331,7 @@ def _ask_each(ray: Any, node_ids: list[str], packed: Any, timeout: float, tell: 
             strategy = NodeAffinitySchedulingStrategy(node_id, soft=False)
             reference = probe.options(scheduling_strategy=strategy).remote(packed, budget)
             flying[reference] = (node_id, max(begun + timeout, time.monotonic() + timeout / 2))
+        tell("asking", seconds=max(until for _, until in flying.values()) - time.monotonic())
         left = min(until for _, until in flying.values()) - time.monotonic()
         done, _ = ray.wait(list(flying), timeout=max(0.0, left), fetch_local=True)
         for reference in done:
@@ -336,6 +340,7 @@ def _ask_each(ray: Any, node_ids: list[str], packed: Any, timeout: float, tell: 
             node_id, _ = flying.pop(reference)
             tell("lost", id=node_id, reason="timed-out", message=f"no answer within {timeout:g} s")
         begun = time.monotonic()
+    tell("asking", seconds=0.0)
 
 
 def _tell_answer(ray: Any, reference: Any, node_id: str, tell: Tell) -> None:
