@@ -1,21 +1,37 @@
-"""What a real cluster does while raxl reads it."""
+"""What a real cluster does while raxl reads it: it dies, grows, answers garbage, runs another Ray, lets nobody in."""
 
 from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 import namespaces
 from lab import Lab
-from test_cluster import MODELS, lost, shown
+from test_cluster import CLIENT_PORT, MODELS, NAMES, discover, lost, shown
 
+ALL = list(zip(NAMES, MODELS, strict=True))
 LATE_SECONDS = 6.0
 """Beyond the budget; 2 s are promised, and a busy machine takes longer."""
+
+
+def client(lab: Lab) -> str:
+    """The address that Ray Client takes."""
+    return f"ray://{lab.head.address}:{CLIENT_PORT}"
+
+
+def refused(done: subprocess.CompletedProcess[str]) -> str:
+    """The one line of a run that could not start."""
+    assert (done.returncode, done.stdout) == (4, "")
+    (line,) = done.stderr.splitlines()
+    return line.removeprefix("raxl: error: ")
 
 
 def wait_for(holds: Callable[[], object], seconds: float = 20.0) -> None:
@@ -33,6 +49,44 @@ def words(host: namespaces.Host) -> Iterator[str]:
             yield Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
         except OSError:
             continue
+
+
+@contextmanager
+def python_that(host: namespaces.Host, case: str, does: str) -> Iterator[None]:
+    """While it lasts, the host's Python does this in place of a program whose arguments look like that."""
+    real, kept = os.path.realpath(sys.executable), f"{namespaces.OWN}/real-python"
+    script = f'#!/bin/bash\ncase " $* " in {case}) {does};; esac\nexec -a "$0" {kept} "$@"\n'
+    host.write(f"{namespaces.OWN}/fake-python", script.encode(), mode=0o755)
+    if not Path(f"/proc/{host.pid}/root{kept}").exists():
+        host.write(kept, b"", mode=0o755)
+        assert host.run(["mount", "--bind", real, kept]).returncode == 0
+    assert host.run(["mount", "--bind", f"{namespaces.OWN}/fake-python", real]).returncode == 0
+    try:
+        yield
+    finally:
+        assert host.run(["umount", real]).returncode == 0
+
+
+def test_ray_clients_server_that_dies_at_its_start_is_started_once_more(lab: Lab) -> None:
+    flag = f"{namespaces.OWN}/dies"
+    lab.head.write(flag, b"")
+    with python_that(lab.head, "*specific-server*", f"[ ! -e {flag} ] || {{ rm {flag}; exit 1; }}"):
+        done = discover(lab, "--address", client(lab), "--timeout", "40", host=1)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert shown(done) == ALL
+    assert not Path(f"/proc/{lab.head.pid}/root{flag}").exists(), "it was to die once"
+    assert not [line for line in words(lab.hosts[1]) if "ray_child" in line]
+
+
+def test_ray_clients_server_that_never_starts_costs_the_budget_and_no_more(lab: Lab) -> None:
+    begun = time.monotonic()
+    with python_that(lab.head, "*specific-server*", "exec sleep 30"):
+        line = refused(discover(lab, "--address", client(lab), "--timeout", "10", host=1))
+        seconds = time.monotonic() - begun
+    assert seconds < 10 + LATE_SECONDS
+    assert line.startswith(f"Ray does not let raxl join the cluster at {client(lab)} (no answer within 1")
+    assert line.endswith(f"s). its head is busy: a longer --timeout, or --address {lab.dashboard}")
+    assert not [line for line in words(lab.hosts[1]) if "ray_child" in line]
 
 
 def told_in_jobs(lab: Lab) -> int:

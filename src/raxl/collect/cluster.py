@@ -37,6 +37,10 @@ _JOIN_SECONDS, _JOB_SECONDS = 10.0, 40.0
 """At least, to join, and until a job runs. Ray Client starts a server on the head for each who joins, which takes 2 s
 there and much longer on a busy one: 5 s would keep raxl out of clusters that it can read. Who waits longer than
 `--timeout` for that gets no node's answer in it either, so this is the bound, and a larger one waits longer."""
+_AGAIN_SECONDS, _MOST_CLIENTS = 5.0, 3
+"""Until Ray Client is asked once more, beside the times before, and how often at most. The head forks its server
+among the threads of its own gRPC, of which the fork sometimes dies (`ev_epoll1_linux.cc: Check failed`); nobody tells
+the client, which waits."""
 _LATER_SECONDS, _LATER_JOB_SECONDS = 1.0, 10.0
 """Beyond what the child promised, before the whole cluster is taken for gone; what a job says comes in pieces, and who
 follows it gives up by itself."""
@@ -73,10 +77,12 @@ class Asking:
         self._timeout = timeout
         self._begin = time.monotonic()
         self._is_job = address.startswith(("http://", "https://"))
+        self._is_client = address.startswith("ray://")
         self._has_ended = False
         self._packed = b""
         self._processes: list[RayProcess] = []
         self._one = self._another()
+        """The one that is heard: the first, until another joins before it."""
         _begun.append(self)
 
     def _another(self) -> RayProcess:
@@ -146,17 +152,29 @@ class Asking:
             selector.register(self._one.stream, selectors.EVENT_READ, self._one)
             while selector.get_map():
                 until = self._until(last, since, promised)
-                ready = selector.select(max(0.0, until - time.monotonic()))
-                if not ready:
+                asks_again = self._is_client and last == "alive" and len(self._processes) < _MOST_CLIENTS
+                wakes = min(until, since + _AGAIN_SECONDS * len(self._processes)) if asks_again else until
+                ready = selector.select(max(0.0, wakes - time.monotonic()))
+                if not ready and asks_again and wakes < until:
+                    other = self._another()
+                    other.give(self._packed)
+                    selector.register(other.stream, selectors.EVENT_READ, other)
+                elif not ready:
                     if last not in ("", "found", "alive"):
                         self._one.kill()  # Ray hangs in it, and the cluster has nothing left to take back
                     return
                 for key, _ in ready:
                     process: RayProcess = key.data
+                    if process.stream not in selector.get_map():
+                        continue
                     heard = process.heard()
                     if heard is None:
                         selector.unregister(process.stream)
                     for word, values in heard or ():
+                        if word == "joined" or (word == "error" and process is self._one and last == "alive"):
+                            self._one = self._chosen(process, word == "joined", selector)
+                        if process is not self._one:
+                            continue
                         last, since = word, time.monotonic()
                         if word == "asking":
                             promised = since + float(values["seconds"])
@@ -166,6 +184,16 @@ class Asking:
                             yield word, values
                         if self._has_ended:
                             return
+
+    def _chosen(self, process: RayProcess, has_joined: bool, selector: selectors.BaseSelector) -> RayProcess:
+        """Of two that would join: the one that has, and the other is ended; where this one was refused, the other."""
+        others = [one for one in self._processes if one is not process and one.stream in selector.get_map()]
+        if not has_joined:
+            return others[0] if others else process
+        for other in others:
+            selector.unregister(other.stream)
+            other.kill()  # Ray holds it up, and on the head what was started for it ends by itself
+        return process
 
     def _until(self, last: str, since: float, promised: float) -> float:
         """When (`time.monotonic`) it has been silent for too long: by its last line, when that came, and when it

@@ -20,6 +20,7 @@ from typing import Any
 
 Tell = Callable[..., None]
 CONNECT_SECONDS = 2.0
+CLIENT_TRIES = 2
 MOST_IN_FLIGHT = 64
 CLUSTER_INFO = "/ray.rpc.RayletDriver/ClusterInfo"
 CHECK_ALIVE = "/ray.rpc.NodeInfoGcsService/CheckAlive"
@@ -61,12 +62,28 @@ def join(address: str, tell: Tell) -> None:
         _is_node_here(address)
     tell("alive")
     try:
-        ray.init(address=address, log_to_driver=False, configure_logging=False, logging_level="ERROR")
+        _init(ray, address)
     except RuntimeError as error:
         raise _refusal(str(error), address) from error
     except Exception as error:
         raise Refused("failed", "Ray did not let raxl join " + address, _first(error), _other_ways(address)) from error
     tell("joined", ray=ray.__version__, python=python_version())
+
+
+def _init(ray: Any, address: str) -> None:
+    """`ray.init`, once more where Ray Client's server fails to start on the head, which it does now and then.
+
+    Ray Client keeps such a failure to itself for as long as a client may reconnect, 30 s by default, and the head keeps
+    as long what it started for one that is gone.
+    """
+    os.environ.setdefault("RAY_CLIENT_RECONNECT_GRACE_PERIOD", "1")
+    for left in reversed(range(CLIENT_TRIES if address.startswith("ray://") else 1)):
+        try:
+            ray.init(address=address, log_to_driver=False, configure_logging=False, logging_level="ERROR")
+            return
+        except ConnectionError:
+            if not left:
+                raise
 
 
 def leave() -> None:
