@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -65,6 +66,62 @@ def python_that(host: namespaces.Host, case: str, does: str) -> Iterator[None]:
         yield
     finally:
         assert host.run(["umount", real]).returncode == 0
+
+
+@pytest.fixture(scope="module")
+def another_ray(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A folder for PYTHONPATH with Ray as it is here, but for the version that it has and tells."""
+    import ray
+
+    here, folder = Path(ray.__file__).parent, tmp_path_factory.mktemp("another")
+    (folder / "ray").mkdir()
+    for entry in here.iterdir():
+        if entry.name not in ("_version.py", "__pycache__"):
+            (folder / "ray" / entry.name).symlink_to(entry)
+    text = (here / "_version.py").read_text()
+    (folder / "ray" / "_version.py").write_text(text.replace(ray.__version__, "2.49.1"))
+    return str(folder)
+
+
+@pytest.mark.parametrize("form", ["auto", "{head}:6379", "ray://{head}:10001"])
+def test_another_ray_than_the_clusters_is_told_with_both_versions(lab: Lab, another_ray: str, form: str) -> None:
+    import ray
+
+    here = ".".join(map(str, sys.version_info[:3]))
+    done = discover(lab, "--address", form.format(head=lab.head.address), host=1, PYTHONPATH=another_ray)
+    assert refused(done) == (
+        f"the versions differ from the cluster's (it runs Ray {ray.__version__}, Python {here}; here are Ray 2.49.1, "
+        f"Python {here}). --address {lab.dashboard} needs neither: a job on the head does the asking"
+    )
+
+
+def test_a_job_reads_a_cluster_of_another_ray(lab: Lab, another_ray: str) -> None:
+    done = discover(lab, "--address", lab.dashboard, host=1, PYTHONPATH=another_ray)
+    assert (done.returncode, done.stderr, shown(done)) == (0, "", ALL)
+
+
+TELLS = """
+import json, sys
+from ray._raylet import GcsClient
+key, space = b"CLUSTER_METADATA", b"cluster"
+gcs = GcsClient(address=sys.argv[1])
+told = json.loads(gcs.internal_kv_get(key, namespace=space))
+gcs.internal_kv_put(key, json.dumps({**told, "python_version": sys.argv[2]}).encode(), True, space)
+print(told["python_version"])
+"""
+"""Has a GCS tell another Python than its cluster was started with, and prints which that was."""
+
+
+def test_another_python_than_the_clusters_is_told_with_both_versions(lab: Lab) -> None:
+    command = [sys.executable, "-c", TELLS, lab.address]
+    told = lab.head.run([*command, "3.10.99"])
+    try:
+        line = refused(discover(lab, host=1))
+    finally:
+        lab.head.run([*command, told.stdout.strip()])
+    assert re.search(
+        r"it runs Ray \S+, Python 3\.10\.99; here are Ray \S+, Python 3\.[0-9.]+\)\. --address http:", line
+    )
 
 
 def test_ray_clients_server_that_dies_at_its_start_is_started_once_more(lab: Lab) -> None:

@@ -241,7 +241,8 @@ def _refusal(message: str, address: str) -> Refused:
     if len(versions) >= 2:
         (theirs, their_python), (ours, our_python) = versions[:2]
         why = f"it runs Ray {theirs}, Python {their_python}; here are Ray {ours}, Python {our_python}"
-        return Refused("versions", "the versions differ from the cluster's", why, f"--address http://{host}:8265")
+        step = f"--address http://{host}:8265 needs neither: a job on the head does the asking"
+        return Refused("versions", "the versions differ from the cluster's", why, step)
     return Refused("failed", "Ray did not let raxl join " + address, _first(message), _other_ways(address))
 
 
