@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import namespaces
-from lab import Lab
+from lab import RECORDING, Lab
 from test_cluster import CLIENT_PORT, MODELS, NAMES, discover, lost, shown
 
 ALL = list(zip(NAMES, MODELS, strict=True))
@@ -66,6 +66,28 @@ def python_that(host: namespaces.Host, case: str, does: str) -> Iterator[None]:
         yield
     finally:
         assert host.run(["umount", real]).returncode == 0
+
+
+def test_a_live_node_whose_python_answers_garbage_is_named_and_the_others_shown(lab: Lab) -> None:
+    with python_that(lab.hosts[1], '*" -I -S -c "*', "head -c 300000 /dev/urandom; exit 0"):
+        done = discover(lab)
+    assert (done.returncode, done.stderr) == (3, "")
+    assert [entry for entry in shown(done) if entry[1]] == [entry for entry in ALL if entry[0] != "mi300-01"]
+    assert list(lost(done)) == ["mi300-01"]
+    assert lost(done)["mi300-01"].startswith("it answered with no snapshot")
+
+
+def test_a_live_node_that_reads_a_broken_recording_says_so(lab: Lab) -> None:
+    file = f"{RECORDING}/amd-mi300x-spx.tar.gz"
+    held = lab.hosts[1].read(file)
+    lab.hosts[1].write(file, held[: len(held) // 2])
+    try:
+        done = discover(lab)
+    finally:
+        lab.hosts[1].write(file, held)
+    assert done.returncode == 3
+    assert list(lost(done)) == ["mi300-01"]
+    assert lost(done)["mi300-01"].startswith(f"RAXL_HOST_RECORDING: {file} is damaged or cut off (")
 
 
 @pytest.fixture(scope="module")

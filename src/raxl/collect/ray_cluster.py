@@ -424,7 +424,9 @@ def asking() -> Callable[[bytes, float], Any]:
         if child.returncode == 0:
             return output
         words = errors.decode("utf-8", "replace").strip().splitlines()
-        return words[-1] if words else f"the asking process ended with {child.returncode}"
+        return (
+            words[-1].replace("raxl: error: ", "", 1) if words else f"the asking process ended with {child.returncode}"
+        )
 
     return ask_node
 
