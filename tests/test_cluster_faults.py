@@ -146,6 +146,32 @@ def test_another_python_than_the_clusters_is_told_with_both_versions(lab: Lab) -
     )
 
 
+SEALED = """
+for folder in /run /tmp /var/tmp /dev/shm; do
+    [ ! -d $folder ] || { mount --bind $folder $folder && mount -o remount,ro,bind $folder; } || exit 77
+done
+cd /sys && exec "$@"
+"""
+"""Runs its arguments where no temporary folder can be written."""
+
+
+def test_a_driver_that_may_not_write_rays_folder_is_told(lab: Lab) -> None:
+    sealed = ["unshare", "-m", "sh", "-c", SEALED, "sh", "raxl", "discover", "--cluster"]
+    assert re.fullmatch(
+        r"the cluster at auto cannot be joined \(Ray must write /run/ray/session_\S+/logs for it: "
+        r"Read-only file system\)\. run raxl as the user that runs Ray, or with --address http://host:8265",
+        refused(lab.head.run(sealed, timeout=120)),
+    )
+
+
+def test_a_driver_of_another_user_than_rays_is_told(lab: Lab) -> None:
+    """It may read everything here: the Python of the tests can lie in root's home."""
+    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    nobody += ["--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]
+    line = refused(lab.head.run([*nobody, "raxl", "discover", "--cluster"], timeout=120))
+    assert re.search(r"\(Ray must write /run/ray/session_\S+ for it: Permission denied\)\. run raxl as the user", line)
+
+
 def test_ray_clients_server_that_dies_at_its_start_is_started_once_more(lab: Lab) -> None:
     flag = f"{namespaces.OWN}/dies"
     lab.head.write(flag, b"")

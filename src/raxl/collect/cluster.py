@@ -232,6 +232,11 @@ class Asking:
 def _died(address: str, words: str) -> CannotStart:
     """Why Ray took the process with it, by what that wrote last."""
     what = f"the cluster at {address} cannot be joined"
+    if (
+        log := re.search(r"Failed opening file (\S+) for writing: ([^\n]+?)(?: /\S+\(.*)?$", words, re.MULTILINE)
+    ) is not None:
+        why = f"Ray must write {os.path.dirname(log[1])} for it: {log[2]}"
+        return CannotStart(what, why, "run raxl as the user that runs Ray, or with --address http://host:8265")
     return CannotStart(what, words.splitlines()[-1][:300] if words else "Ray died")
 
 
