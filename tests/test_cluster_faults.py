@@ -194,6 +194,30 @@ def test_ray_clients_server_that_never_starts_costs_the_budget_and_no_more(lab: 
     assert not [line for line in words(lab.hosts[1]) if "ray_child" in line]
 
 
+@pytest.mark.ends
+def test_a_node_that_joins_meanwhile_is_shown_even_by_anothers_name(lab: Lab) -> None:
+    """A stopped host holds the reading up until another has joined, which is called as the head is."""
+    lab.leave(3)
+    assert lab.hosts[3].run(["hostname", "gpu-07"]).returncode == 0
+    lab.stop(2)
+    try:
+        running = lab.head.start(["raxl", "discover", "--cluster", "--format", "json", "--timeout", "60"])
+        wait_for(lambda: any("ray::ask_node" in line for line in words(lab.head)))
+        lab.restart(3)
+        lab.resume(2)
+        done = running.finished(90)
+    finally:
+        lab.resume(2)
+    assert (done.returncode, done.stderr) == (0, "")
+    models = dict(ALL)
+    assert shown(done) == [
+        ("gpu-07", models["gpu-07"]),
+        ("gpu-07-2", models["tpu-01"]),
+        ("mi300-01", models["mi300-01"]),
+        ("trn-01", models["trn-01"]),
+    ]
+
+
 def told_in_jobs(lab: Lab) -> int:
     """How many snapshots the jobs that raxl started have printed on the head."""
     logs = Path(f"/proc/{lab.head.pid}/root{namespaces.OWN}/ray").glob("session_2*/logs/job-driver-raxl-*.log")
