@@ -41,7 +41,7 @@ def lab() -> Iterator[Lab]:
     assert not [pid for pid in alive if os.path.exists(f"/proc/{pid}")]
 
 
-CLUSTERS = ("test_cluster.py", "test_cluster_labels.py", "test_lab.py")
+CLUSTERS = ("test_cluster.py", "test_cluster_faults.py", "test_cluster_labels.py", "test_lab.py")
 """Tests that start Ray clusters."""
 
 
@@ -50,8 +50,15 @@ def of_clusters(item: pytest.Item) -> bool:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of clusters come first: they take longest. Those that wreck theirs come after the others of them."""
-    items.sort(key=lambda item: (not of_clusters(item), item.get_closest_marker("wrecks") is not None))
+    """Tests of clusters come first: they take longest. Those that wreck theirs come after the others of them, and
+    those that end it last."""
+    marks = ("wrecks", "ends")
+    items.sort(
+        key=lambda item: (
+            not of_clusters(item),
+            *(item.get_closest_marker(mark) is not None for mark in reversed(marks)),
+        )
+    )
 
 
 @pytest.hookimpl(optionalhook=True)

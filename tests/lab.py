@@ -127,12 +127,16 @@ class Lab:
         """Plugs it in again."""
         self.hosts[host].mend()
 
+    def leave(self, host: int) -> None:
+        """Has a host's node take its leave of the cluster; `restart` has it join again."""
+        self._end_raylet(host, signal.SIGTERM)
+        self.hosts[host].clear()
+
     def restart(self, host: int, **changed: object) -> None:
         """Starts a host's Ray anew, with what is changed of its `Machine` (`labels`, `resources`, `num_gpus`). The head
         cannot: the others would have lost their cluster."""
         assert host, "the head stays as it is"
-        self.end_raylet(host)
-        self.hosts[host].clear()
+        self.leave(host)
         self._machines[host] = replace(self._machines[host], **changed)  # type: ignore[arg-type]
         self._start_ray(host)
 

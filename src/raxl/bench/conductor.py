@@ -75,11 +75,9 @@ class Conductor:
             self._start(object_store_bytes)
         else:
             ray_cluster.join(address, self._tell)
-        import ray
-
         named = [entry.partition(":")[0] for entry in self._entries.values()]
-        self._modules = ray.put(pack.modules([*_AT_ENDS, *named]))
-        for node in ray.nodes():  # type: ignore[no-untyped-call]
+        self._modules = ray_ends.shared(pack.modules([*_AT_ENDS, *named]))
+        for node in ray_ends.nodes():
             view = ray_cluster.node_view(node)
             if view["state"] == "alive":
                 self._nodes[view["node_id"]] = {
@@ -88,32 +86,22 @@ class Conductor:
                     "address": node["NodeManagerAddress"],
                     "labels": view["labels"],
                 }
-        self._tell("nodes", nodes=list(self._nodes.values()), ray=ray.__version__)
+        self._tell("nodes", nodes=list(self._nodes.values()))
 
     def _start(self, object_store_bytes: int) -> None:
-        ray = ray_cluster.imported()
+        ray_cluster.imported()
         self._folder = tempfile.mkdtemp(prefix="raxl-ray-")
         self._tell("starting", folder=self._folder)
-        ray.init(
-            address="local",
-            include_dashboard=False,
-            log_to_driver=False,
-            configure_logging=False,
-            logging_level="ERROR",
-            object_store_memory=object_store_bytes,
-            _temp_dir=self._folder,
-        )
+        ray_ends.start_ray(self._folder, object_store_bytes)
 
     def end(self) -> None:
         """Ends everything that it started."""
-        import ray
-
         self._end_ends()
         for witness in self._witnesses.values():
             with suppress(Exception):
                 witness.end()
         with suppress(Exception):
-            ray.shutdown()
+            ray_cluster.leave()
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 

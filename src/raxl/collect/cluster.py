@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import base64
-import json
 import os
 import re
 import selectors
-import subprocess
-import sys
-import tempfile
 import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from types import TracebackType
 from typing import Any
+from urllib.parse import urlsplit
 
 from raxl import __version__
-from raxl.collect import clock, machines, ray_nodes
+from raxl.collect import clock, machines, ray_cluster, ray_nodes
+from raxl.collect.ray_process import RayProcess
 from raxl.errors import CannotStart, ClusterLocked, ClusterUnreachable, MissingDependency, UsageError
 from raxl.host import Answer, Question, archive, pack, snapshot
 from raxl.host.record import Recording
@@ -34,22 +31,26 @@ _ERRORS: dict[str, type[CannotStart] | type[UsageError]] = {
     "missing": MissingDependency,
     "usage": UsageError,
 }
-_PROGRAM = "import sys;sys.path[:0]=[{path!r}];from raxl.collect import ray_child;ray_child.main()"
-_NOT_KEPT = ("RAY_JOB_CONFIG_JSON_ENV_VAR", "RAY_RUNTIME_ENV_HOOK", "RAY_JOB_ID")
-"""Of a job that raxl runs in: its runtime environment would be merged with that of the tasks."""
-_SECONDS = {"": 20.0, "found": 4.5, "alive": 40.0}
-"""How long the child may take for its next line, by the last one; Ray itself is imported before the first."""
-_LATER_SECONDS = 3.0
-"""Beyond a node's budget, before the whole cluster is taken for gone."""
-
-
+_IMPORT_SECONDS, _FOUND_SECONDS, _READY_SECONDS = 20.0, 4.5, 5.0
+"""How long the child may take for its first line, for the one after `found`, and for the one after `joined`."""
+_JOIN_SECONDS, _JOB_SECONDS = 10.0, 40.0
+"""At least, to join, and until a job runs. Ray Client starts a server on the head for each who joins, which takes 2 s
+there and much longer on a busy one: 5 s would keep raxl out of clusters that it can read. Who waits longer than
+`--timeout` for that gets no node's answer in it either, so this is the bound, and a larger one waits longer."""
+_AGAIN_SECONDS, _MOST_CLIENTS = 5.0, 3
+"""Until Ray Client is asked once more, beside the times before, and how often at most. The head forks its server
+among the threads of its own gRPC, of which the fork sometimes dies (`ev_epoll1_linux.cc: Check failed`); nobody tells
+the client, which waits."""
+_LATER_SECONDS, _LATER_JOB_SECONDS = 1.0, 10.0
+"""Beyond what the child promised, before the whole cluster is taken for gone; what a job says comes in pieces, and who
+follows it gives up by itself."""
 _LEAVE_SECONDS = 3.0
 _begun: list[Asking] = []
-"""Those whose child may still run: it takes back what it started on a cluster, while what it told is shown."""
+"""Those whose process may still run: it takes back what it started on a cluster, while what it told is shown."""
 
 
 def leave() -> None:
-    """Waits for their children a little, then ends them."""
+    """Waits for their processes a little, then ends them."""
     until = time.monotonic() + _LEAVE_SECONDS
     while _begun:
         _begun.pop().end(until)
@@ -58,11 +59,6 @@ def leave() -> None:
 def address_of(given: str | None) -> str:
     """The address that was given, else `RAY_ADDRESS`, else `auto`."""
     return given or os.environ.get(VARIABLE) or "auto"
-
-
-def environment() -> dict[str, str]:
-    """That of a child that joins a cluster."""
-    return {name: value for name, value in os.environ.items() if name not in _NOT_KEPT}
 
 
 def asker(address: str, timeout: float, plugins: Sequence[Installed] = ()) -> Asking:
@@ -74,42 +70,31 @@ def asker(address: str, timeout: float, plugins: Sequence[Installed] = ()) -> As
 
 
 class Asking:
-    """A child that joins the cluster; it is ended with the block."""
+    """A process that joins the cluster; it is ended with the block."""
 
     def __init__(self, address: str, timeout: float) -> None:
         self.address = address
         self._timeout = timeout
         self._begin = time.monotonic()
+        self._is_job = address.startswith(("http://", "https://"))
+        self._is_client = address.startswith("ray://")
         self._has_ended = False
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed where the block ends
-        self._stream, descriptor = os.pipe()
-        settings = {
-            "address": address,
-            "timeout": timeout,
-            "begun": self._begin,
-            "descriptor": descriptor,
-        }
-        folder = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
-        self._child = subprocess.Popen(
-            [sys.executable, "-c", _PROGRAM.format(path=folder), json.dumps(settings)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=self._errors,
-            pass_fds=(descriptor,),
-            env=environment(),
-            cwd="/",
-            start_new_session=True,
-        )
-        os.close(descriptor)
+        self._packed = b""
+        self._processes: list[RayProcess] = []
+        self._one = self._another()
+        """The one that is heard: the first, until another joins before it."""
         _begun.append(self)
 
+    def _another(self) -> RayProcess:
+        self._processes.append(
+            RayProcess({"address": self.address, "timeout": self._timeout, "begun": self._begin}),
+        )
+        return self._processes[-1]
+
     def give(self, collector: str) -> None:
-        """Hands the child the packed asker, which it needs once it has joined: it is made while the child imports
-        Ray."""
-        assert self._child.stdin is not None
-        with suppress(BrokenPipeError):  # its last line says why it is gone
-            self._child.stdin.write(zlib.compress(collector.encode("utf-8"), 6))
-            self._child.stdin.close()
+        """Hands over the packed asker, which is made while the process imports Ray."""
+        self._packed = zlib.compress(collector.encode("utf-8"), 6)
+        self._one.give(self._packed)
 
     def __enter__(self) -> Asking:
         return self
@@ -117,19 +102,17 @@ class Asking:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
-        os.close(self._stream)
-        self._errors.close()
-        if not self._has_ended:
-            self._child.terminate()
+        for process in self._processes:
+            process.close()
+            if not self._has_ended:
+                process.terminate()
 
     def end(self, until: float) -> None:
-        """Waits for the child until then (`time.monotonic`), and kills it if it is still there."""
-        if not self._has_ended:
-            self._child.terminate()
-        while self._child.poll() is None and time.monotonic() < until:
-            time.sleep(0.005)
-        if self._child.poll() is None:
-            self._child.kill()
+        """Waits for the process until then (`time.monotonic`), and kills it if it is still there."""
+        for process in self._processes:
+            if not self._has_ended:
+                process.terminate()
+            process.end(until)
 
     def recordings(self, told_progress: Callable[[int, int], None] = lambda done, total: None) -> list[Recording]:
         """One a node, by name; of a node that did not answer, one that says so. Raises where the cluster cannot be
@@ -140,11 +123,12 @@ class Asking:
         whole: dict[str, Any] = {}
         views: dict[str, dict[str, Any]] = {}
         told: dict[str, Recording] = {}
+        refusal: CannotStart | UsageError | None = None
         word = ""
         for word, values in self._lines():
             if word == "error":
-                raise error(values)
-            if word == "cluster":
+                refusal = error(values)
+            elif word == "cluster":
                 whole = values
             elif word == "node":
                 views[str(values["node_id"])] = values
@@ -153,43 +137,107 @@ class Asking:
             elif word == "lost":
                 told[values["id"]] = silent(values["reason"], values["message"])
             told_progress(len(told), len(views))
-        if not whole:
-            raise self._gone(word)
+        is_gone = not self._has_ended or refusal is not None
+        if not whole or (is_gone and not any(one.answers for one in told.values())):
+            raise refusal or self._gone(word, bool(whole))
         for node_id in views:
             told.setdefault(node_id, silent("failed", "the cluster went away before this node answered"))
         found = [_with_view(told[node_id], view, whole) for node_id, view in views.items()]
         return machines.renamed(sorted(found, key=_place))
 
     def _lines(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """The child's lines, until `end`, its end, or a silence that is longer than anything it may wait for."""
-        rest, last, since = b"", "", self._begin
+        """What is told, until `end` or `error`, its end, or a silence that is longer than what may be waited for."""
+        last, since, promised = "", self._begin, self._begin + self._timeout
         with selectors.DefaultSelector() as selector:
-            selector.register(self._stream, selectors.EVENT_READ)
-            while True:
-                patience = _SECONDS.get(last, self._timeout + _LATER_SECONDS)
-                if not selector.select(max(0.0, since + patience - time.monotonic())):
+            selector.register(self._one.stream, selectors.EVENT_READ, self._one)
+            while selector.get_map():
+                until = self._until(last, since, promised)
+                asks_again = self._is_client and last == "alive" and len(self._processes) < _MOST_CLIENTS
+                wakes = min(until, since + _AGAIN_SECONDS * len(self._processes)) if asks_again else until
+                ready = selector.select(max(0.0, wakes - time.monotonic()))
+                if not ready and asks_again and wakes < until:
+                    other = self._another()
+                    other.give(self._packed)
+                    selector.register(other.stream, selectors.EVENT_READ, other)
+                elif not ready:
+                    if last not in ("", "found", "alive"):
+                        self._one.kill()  # Ray hangs in it, and the cluster has nothing left to take back
                     return
-                data = os.read(self._stream, 1 << 20)
-                if not data:
-                    return
-                since = time.monotonic()
-                *lines, rest = (rest + data).split(b"\n")
-                for line in lines:
-                    last, values = json.loads(line)
-                    if last == "end":
-                        self._has_ended = True
-                        return
-                    yield last, values
+                for key, _ in ready:
+                    process: RayProcess = key.data
+                    if process.stream not in selector.get_map():
+                        continue
+                    heard = process.heard()
+                    if heard is None:
+                        selector.unregister(process.stream)
+                    for word, values in heard or ():
+                        if word == "joined" or (word == "error" and process is self._one and last == "alive"):
+                            self._one = self._chosen(process, word == "joined", selector)
+                        if process is not self._one:
+                            continue
+                        last, since = word, time.monotonic()
+                        if word == "asking":
+                            promised = since + float(values["seconds"])
+                            continue
+                        self._has_ended = word in ("end", "error")
+                        if word != "end":
+                            yield word, values
+                        if self._has_ended:
+                            return
 
-    def _gone(self, last: str) -> CannotStart:
-        """Why nothing was heard: the child died, or hangs."""
-        if self._child.poll() is None:
-            why = f"no answer within {_SECONDS.get(last, self._timeout):g} s"
-            what = "Ray lets raxl not join the cluster" if last == "alive" else "no Ray cluster"
-            return ClusterUnreachable(f"{what} at {self.address}", why)
-        self._errors.seek(0)
-        words = self._errors.read().decode("utf-8", "replace").strip().splitlines()
-        return CannotStart(f"the cluster at {self.address} cannot be joined", words[-1][:300] if words else "Ray died")
+    def _chosen(self, process: RayProcess, has_joined: bool, selector: selectors.BaseSelector) -> RayProcess:
+        """Of two that would join: the one that has, and the other is ended; where this one was refused, the other."""
+        others = [one for one in self._processes if one is not process and one.stream in selector.get_map()]
+        if not has_joined:
+            return others[0] if others else process
+        for other in others:
+            selector.unregister(other.stream)
+            other.kill()  # Ray holds it up, and on the head what was started for it ends by itself
+        return process
+
+    def _until(self, last: str, since: float, promised: float) -> float:
+        """When (`time.monotonic`) it has been silent for too long: by its last line, when that came, and when it
+        promised the next."""
+        if last == "":
+            return since + _IMPORT_SECONDS
+        if last == "found":
+            return since + _FOUND_SECONDS
+        if last == "alive":
+            return since + _JOB_SECONDS if self._is_job else max(since + _JOIN_SECONDS, self._begin + self._timeout)
+        if last == "joined":
+            return max(since + _READY_SECONDS, promised)
+        return max(since, promised) + (_LATER_JOB_SECONDS if self._is_job else _LATER_SECONDS)
+
+    def _gone(self, last: str, is_joined: bool) -> CannotStart:
+        """Why nothing was heard: the process died, or hangs, or the cluster did."""
+        if is_joined:
+            why = "before any node had answered"
+            return ClusterUnreachable(f"the cluster at {self.address} went away", why, ray_cluster.WITHOUT_RAY)
+        words = self._one.last_words()
+        if words is not None:
+            return _died(self.address, words)
+        why = f"no answer within {max(0.0, time.monotonic() - self._begin):.0f} s"
+        if last != "alive":
+            return ClusterUnreachable(f"no Ray cluster at {self.address}", why)
+        return ClusterUnreachable(f"Ray does not let raxl join the cluster at {self.address}", why, self._another_try())
+
+    def _another_try(self) -> str:
+        """What may help where the cluster answers and lets nobody in."""
+        if not self.address.startswith("ray://"):
+            return ""
+        host = urlsplit(self.address).hostname
+        return f"its head is busy: a longer --timeout, or --address http://{host}:8265"
+
+
+def _died(address: str, words: str) -> CannotStart:
+    """Why Ray took the process with it, by what that wrote last."""
+    what = f"the cluster at {address} cannot be joined"
+    if (
+        log := re.search(r"Failed opening file (\S+) for writing: ([^\n]+?)(?: /\S+\(.*)?$", words, re.MULTILINE)
+    ) is not None:
+        why = f"Ray must write {os.path.dirname(log[1])} for it: {log[2]}"
+        return CannotStart(what, why, "run raxl as the user that runs Ray, or with --address http://host:8265")
+    return CannotStart(what, words.splitlines()[-1][:300] if words else "Ray died")
 
 
 def _place(recording: Recording) -> tuple[str, bool, str]:

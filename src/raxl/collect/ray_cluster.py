@@ -4,7 +4,7 @@ The only file that imports ray. Its text also travels to a cluster's head as a j
 needs the standard library and Ray alone, and speaks through `tell(word, **values)`.
 
 `found` address · `alive` · `joined` ray, python · `cluster` view · `node` its view · `snapshot` id, data (base64) ·
-`lost` id, reason, message · `error` kind, what, why, try · `end`
+`lost` id, reason, message · `asking` seconds until the next word at the latest · `error` kind, what, why, try · `end`
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ from typing import Any
 
 Tell = Callable[..., None]
 CONNECT_SECONDS = 2.0
+CLIENT_TRIES = 2
 MOST_IN_FLIGHT = 64
 CLUSTER_INFO = "/ray.rpc.RayletDriver/ClusterInfo"
 CHECK_ALIVE = "/ray.rpc.NodeInfoGcsService/CheckAlive"
+WITHOUT_RAY = "without Ray: raxl snapshot collector, on each node"
 _HEAD = "node:__internal_head__"
 
 
@@ -58,12 +60,28 @@ def join(address: str, tell: Tell) -> None:
         _is_node_here(address)
     tell("alive")
     try:
-        ray.init(address=address, log_to_driver=False, configure_logging=False, logging_level="ERROR")
+        _init(ray, address)
     except RuntimeError as error:
         raise _refusal(str(error), address) from error
     except Exception as error:
         raise Refused("failed", "Ray did not let raxl join " + address, _first(error), _other_ways(address)) from error
     tell("joined", ray=ray.__version__, python=python_version())
+
+
+def _init(ray: Any, address: str) -> None:
+    """`ray.init`, once more where Ray Client's server fails to start on the head, which it does now and then.
+
+    Ray Client keeps such a failure to itself for as long as a client may reconnect, 30 s by default, and the head keeps
+    as long what it started for one that is gone.
+    """
+    os.environ.setdefault("RAY_CLIENT_RECONNECT_GRACE_PERIOD", "1")
+    for left in reversed(range(CLIENT_TRIES if address.startswith("ray://") else 1)):
+        try:
+            ray.init(address=address, log_to_driver=False, configure_logging=False, logging_level="ERROR")
+            return
+        except ConnectionError:
+            if not left:
+                raise
 
 
 def leave() -> None:
@@ -221,7 +239,8 @@ def _refusal(message: str, address: str) -> Refused:
     if len(versions) >= 2:
         (theirs, their_python), (ours, our_python) = versions[:2]
         why = f"it runs Ray {theirs}, Python {their_python}; here are Ray {ours}, Python {our_python}"
-        return Refused("versions", "the versions differ from the cluster's", why, f"--address http://{host}:8265")
+        step = f"--address http://{host}:8265 needs neither: a job on the head does the asking"
+        return Refused("versions", "the versions differ from the cluster's", why, step)
     return Refused("failed", "Ray did not let raxl join " + address, _first(message), _other_ways(address))
 
 
@@ -314,7 +333,9 @@ def is_vacant(node: Mapping[str, Any], nodes: Any) -> bool:
 def _ask_each(ray: Any, node_ids: list[str], packed: Any, timeout: float, tell: Tell, begun: float) -> None:
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-    begun = begun or time.monotonic()
+    now = time.monotonic()
+    begun = begun or now
+    tell("asking", seconds=max(begun + timeout - now, timeout / 2))  # Ray hangs in what follows where its GCS is gone
     probe = ray.remote(num_cpus=0, max_retries=0)(asking())
     budget = max(timeout - 3.0, timeout / 2)
     waiting = list(reversed(node_ids))
@@ -325,6 +346,7 @@ def _ask_each(ray: Any, node_ids: list[str], packed: Any, timeout: float, tell: 
             strategy = NodeAffinitySchedulingStrategy(node_id, soft=False)
             reference = probe.options(scheduling_strategy=strategy).remote(packed, budget)
             flying[reference] = (node_id, max(begun + timeout, time.monotonic() + timeout / 2))
+        tell("asking", seconds=max(until for _, until in flying.values()) - time.monotonic())
         left = min(until for _, until in flying.values()) - time.monotonic()
         done, _ = ray.wait(list(flying), timeout=max(0.0, left), fetch_local=True)
         for reference in done:
@@ -333,6 +355,7 @@ def _ask_each(ray: Any, node_ids: list[str], packed: Any, timeout: float, tell: 
             node_id, _ = flying.pop(reference)
             tell("lost", id=node_id, reason="timed-out", message=f"no answer within {timeout:g} s")
         begun = time.monotonic()
+    tell("asking", seconds=0.0)
 
 
 def _tell_answer(ray: Any, reference: Any, node_id: str, tell: Tell) -> None:
@@ -398,7 +421,9 @@ def asking() -> Callable[[bytes, float], Any]:
         if child.returncode == 0:
             return output
         words = errors.decode("utf-8", "replace").strip().splitlines()
-        return words[-1] if words else f"the asking process ended with {child.returncode}"
+        return (
+            words[-1].replace("raxl: error: ", "", 1) if words else f"the asking process ended with {child.returncode}"
+        )
 
     return ask_node
 

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 _MARK = "raxl:"
 _ENDED = ("SUCCEEDED", "FAILED", "STOPPED")
 _POLL_SECONDS = 0.15
+_LOG_SECONDS, _LOG_PAUSES = 0.5, 4
+"""Between two readings of a job's log, and how many times as long as the last one took: each gives all of it anew."""
 _START_SECONDS, _STOP_SECONDS = 30.0, 2.5
+_GONE_SECONDS = 0.5
 _STARTED_BY = "raxl"
 _LARGEST_LOG = 1 << 30
 _JOB = """
@@ -59,14 +62,19 @@ exit 1
 def main(settings: Mapping[str, Any], collector: Callable[[], bytes], tell: Tell) -> None:
     """Asks all nodes through a job; tells `end` or `error`, like `ray_cluster.main`, and takes earlier jobs away."""
     try:
-        _ask(str(settings["address"]).rstrip("/"), collector, float(settings["timeout"]), tell)
+        _ask(settings, collector, tell)
     except Refused as refusal:
-        tell("error", **dict(zip(("kind", "what", "why", "try"), refusal.args)))
+        tell("error", **_told(refusal))
 
 
-def _ask(address: str, collector: Callable[[], bytes], timeout: float, tell: Tell) -> None:
+def _told(refusal: Refused) -> dict[str, str]:
+    return dict(zip(("kind", "what", "why", "try"), refusal.args))
+
+
+def _ask(settings: Mapping[str, Any], collector: Callable[[], bytes], tell: Tell) -> None:
     import httpx
 
+    address, timeout = str(settings["address"]).rstrip("/"), float(settings["timeout"])
     if not urlsplit(address).hostname:
         raise Refused("usage", f"no address: {address}", "http://host:8265", "")
     tell("found", address=address)
@@ -76,9 +84,14 @@ def _ask(address: str, collector: Callable[[], bytes], timeout: float, tell: Tel
         _checked(client, address)
         tell("alive")
         name = f"raxl-{secrets.token_hex(8)}"
-        job = _submitted(client, address, name, collector(), timeout)
+        until = float(settings["begun"]) + timeout
+        job = _submitted(client, address, name, collector(), timeout, until)
         try:
-            _follow(client, job, timeout, tell)
+            _follow(client, job, timeout, until, tell)
+        except Refused as refusal:  # told before the job is taken back, which a cluster that died may never answer
+            tell("error", **_told(refusal))
+            if refusal.args[0] == "unreachable":
+                client.timeout = httpx.Timeout(_GONE_SECONDS)
         finally:
             _leave(client, job)
 
@@ -113,7 +126,7 @@ def _got(client: httpx.Client, method: str, path: str, address: str, **more: Any
     try:
         return client.request(method, path, **more)
     except httpx.TimeoutException as error:
-        why = f"no answer within {CONNECT_SECONDS:g} s"
+        why = f"no answer within {max(1.0, more.get('timeout', CONNECT_SECONDS)):.0f} s"
         raise Refused("unreachable", f"no Ray cluster at {address}", why, "") from error
     except httpx.HTTPError as error:
         raise Refused("unreachable", f"no Ray cluster at {address}", str(error) or type(error).__name__, "") from error
@@ -133,37 +146,76 @@ def _no_dashboard(address: str) -> Refused:
     return Refused("unreachable", f"no Ray cluster at {address}", "what listens there is no dashboard of Ray's", "")
 
 
-def _submitted(client: httpx.Client, address: str, name: str, collector: bytes, timeout: float) -> str:
+def _submitted(client: httpx.Client, address: str, name: str, collector: bytes, timeout: float, until: float) -> str:
     """The id of the job that asks all nodes; its program lies in the cluster's store until it has read it."""
     program = Path(ray_cluster.__file__).read_text(encoding="utf-8")
     given = {"program": program, "collector": base64.b64encode(collector).decode("ascii")}
     package = zlib.compress(json.dumps(given).encode("ascii"))
-    stored = _got(client, "PUT", f"/api/packages/gcs/{name}.zip", address, content=package, timeout=20.0)
+    patience = max(CONNECT_SECONDS, until - time.monotonic())
+    stored = _got(client, "PUT", f"/api/packages/gcs/{name}.zip", address, content=package, timeout=patience)
     if stored.status_code != 200:
         raise Refused("failed", "the dashboard takes no package", f"HTTP {stored.status_code}: {stored.text[:200]}", "")
     code = shlex.quote(_JOB.format(key=f"gcs://{name}.zip", mark=_MARK, timeout=timeout))
     wanted = {"entrypoint": _ENTRY.format(code=code), "submission_id": name, "metadata": {"started_by": _STARTED_BY}}
-    answer = _got(client, "POST", "/api/jobs/", address, json=wanted, timeout=20.0)
+    patience = max(CONNECT_SECONDS, until - time.monotonic())
+    answer = _got(client, "POST", "/api/jobs/", address, json=wanted, timeout=patience)
     if answer.status_code != 200:
         raise Refused("failed", "the dashboard takes no job", f"HTTP {answer.status_code}: {answer.text[:200]}", "")
     return name
 
 
-def _follow(client: httpx.Client, job: str, timeout: float, tell: Tell) -> None:
-    """Tells what the job told, once it has ended, or once no node has time left."""
-    address, until = str(client.base_url), time.monotonic() + timeout + _START_SECONDS
+def _follow(client: httpx.Client, job: str, timeout: float, until: float, tell: Tell) -> None:
+    """Tells what the job tells, as it comes, until it has ended or no node has time left. `until`
+    (`time.monotonic`) a dashboard that stops to answer is waited for: it may be busy."""
+    address, last = str(client.base_url), time.monotonic() + timeout + _START_SECONDS
+    heard, log_is_due = time.monotonic(), 0.0
     status: dict[str, Any] = {}
-    while time.monotonic() < until and status.get("status") not in _ENDED:
+    log = _Log(tell)
+    while not log.has_ended and status.get("status") not in _ENDED and time.monotonic() < last:
         time.sleep(_POLL_SECONDS)
-        status = _json(_got(client, "GET", f"/api/jobs/{job}", address, timeout=20.0), address)
-    log = str(_json(_got(client, "GET", f"/api/jobs/{job}/logs", address, timeout=60.0), address).get("logs") or "")
-    told = [line[len(_MARK) :] for line in log[:_LARGEST_LOG].splitlines() if line.startswith(_MARK)]
-    for line in told:
-        word, values = json.loads(line)
-        tell(word, **values)
-    if not told or json.loads(told[-1])[0] != "end":
-        words = (log.strip().splitlines() or [str(status.get("message") or status.get("status"))])[-1]
+        begun = time.monotonic()
+        left = max(heard + CONNECT_SECONDS, until) - begun
+        try:
+            status = _json(_got(client, "GET", f"/api/jobs/{job}", address, timeout=max(0.1, left)), address)
+            if begun >= log_is_due or status.get("status") in _ENDED:
+                log.read(_logged(client, job, max(0.1, left)))
+                log_is_due = time.monotonic() + max(_LOG_SECONDS, _LOG_PAUSES * (time.monotonic() - begun))
+            heard = time.monotonic()
+        except Refused as error:
+            if time.monotonic() > max(heard + CONNECT_SECONDS, until):
+                what = f"the cluster at {address} went away"
+                raise Refused("unreachable", what, error.args[2], ray_cluster.WITHOUT_RAY) from error
+    if not log.has_ended:
+        words = log.last or str(status.get("message") or status.get("status"))
         raise Refused("failed", "the job that asks the nodes did not end well", words[:300], "")
+
+
+def _logged(client: httpx.Client, job: str, seconds: float) -> str:
+    address = str(client.base_url)
+    return str(_json(_got(client, "GET", f"/api/jobs/{job}/logs", address, timeout=seconds), address).get("logs") or "")
+
+
+class _Log:
+    """What a job has printed, which is read as a whole each time, and told by the line."""
+
+    def __init__(self, tell: Tell) -> None:
+        self._tell = tell
+        self._size = 0
+        self.has_ended = False
+        self.last = ""
+        """The last line that is not raxl's: what went wrong, where it ended too soon."""
+
+    def read(self, log: str) -> None:
+        """Tells the whole lines that are new."""
+        whole = log.rfind("\n", self._size, _LARGEST_LOG) + 1
+        for line in log[self._size : whole].splitlines():
+            if line.startswith(_MARK):
+                word, values = json.loads(line[len(_MARK) :])
+                self.has_ended = word == "end"
+                self._tell(word, **values)
+            else:
+                self.last = line.strip() or self.last
+        self._size = max(self._size, whole)
 
 
 def _leave(client: httpx.Client, job: str) -> None:

@@ -89,6 +89,37 @@ def kill_worker(state: dict[str, Any]) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def start_ray(folder: str, object_store_bytes: int) -> None:
+    """A Ray for this machine alone, whose files are in `folder`."""
+    import logging
+
+    import ray
+
+    ray.init(
+        address="local",
+        include_dashboard=False,
+        log_to_driver=False,
+        configure_logging=False,
+        logging_level=logging.ERROR,
+        object_store_memory=object_store_bytes,
+        _temp_dir=folder,
+    )
+
+
+def nodes() -> list[dict[str, Any]]:
+    """The cluster's nodes, as Ray says them."""
+    import ray
+
+    return list(ray.nodes())  # type: ignore[no-untyped-call]
+
+
+def shared(value: Any) -> Any:
+    """A reference of Ray's to a value that many actors are given."""
+    import ray
+
+    return ray.put(value)
+
+
 def _pid(state: dict[str, Any]) -> int:
     return os.getpid()
 
