@@ -50,11 +50,11 @@ umount -l /run/cgroup
 rmdir /run/cgroup
 hostname "$1"
 ip link set lo up
-trap '' CHLD
 echo ready
-exec sleep infinity
+exec env --ignore-signal=CHLD sleep infinity
 """
-"""A host's first process takes no notice of its children: the kernel then buries those that lost their parent."""
+"""A host's first process takes no notice of its children: the kernel then buries those that lost their parent. A
+shell's `trap` cannot say so: dash takes that signal for itself."""
 
 
 @cache
