@@ -13,6 +13,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -74,6 +75,16 @@ def missing() -> str | None:
     finally:
         switch.close()
     return None
+
+
+def environment() -> dict[str, str]:
+    """The variables that what runs on a host needs for Python, and for folders of its own."""
+    return {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "HOME": f"{OWN}/home",
+        "TMPDIR": f"{OWN}/tmp",
+        "NO_PROXY": "*",
+    }
 
 
 def traces() -> dict[str, object]:
@@ -210,6 +221,14 @@ class Host:
     def mend(self) -> None:
         """Plugs it in again."""
         self._switch.command("ip", "link", "set", self._cable, "up")
+
+    def listens(self, port: int) -> bool:
+        """Whether something here takes TCP connections at a port."""
+        lines = [line.split() for name in ("tcp", "tcp6") for line in self._sockets(name)]
+        return any(state == "0A" and int(local.rpartition(":")[2], 16) == port for _, local, _, state, *_ in lines)
+
+    def _sockets(self, name: str) -> list[str]:
+        return Path(f"/proc/{self.pid}/net/{name}").read_text().splitlines()[1:]
 
     def _network(self, *arguments: str) -> None:
         inside = ["nsenter", "-t", str(self.pid), "-n", *arguments]

@@ -58,6 +58,15 @@ def name_of(pid: int) -> str:
         return ""
 
 
+def memory(pid: int) -> int:
+    """Bytes of its memory, of a page that others share its part; 0 when it is gone."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0
+    return sum(1024 * int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+
+
 def _is_gone(pid: int) -> bool:
     """Whether it has ended, buried or not."""
     try:
