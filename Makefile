@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-DEBIAN := hwloc zsh fish gcc libc6-dev iproute2
+DEBIAN := hwloc zsh fish gcc libc6-dev iproute2 iperf3
 
 .PHONY: topo test lint generated completions captures bench lab gpu-wheels clean
 
@@ -54,8 +54,8 @@ $(VENV)/.installed-dev: $(VENV)/bin/python pyproject.toml requirements-dev.lock 
 	@touch $@ $(VENV)/.installed
 
 # Debian packages where this user may install them; what stays missing is skipped by the tests, and said.
-$(VENV)/.debian: $(VENV)/bin/python
-	@command -v lstopo-no-graphics >/dev/null && command -v zsh >/dev/null && command -v fish >/dev/null && command -v cc >/dev/null && command -v tc >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+$(VENV)/.debian: $(VENV)/bin/python Makefile
+	@command -v lstopo-no-graphics >/dev/null && command -v zsh >/dev/null && command -v fish >/dev/null && command -v cc >/dev/null && command -v tc >/dev/null && command -v iperf3 >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
 	  && apt-get update --quiet=2 && apt-get install --quiet=2 --yes --no-install-recommends $(DEBIAN); } \
 	  || echo "not installed: $(DEBIAN) (apt-get install $(DEBIAN))"
 	@touch $@

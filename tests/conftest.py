@@ -41,8 +41,19 @@ def lab() -> Iterator[Lab]:
     assert not [pid for pid in alive if os.path.exists(f"/proc/{pid}")]
 
 
-CLUSTERS = ("test_cluster.py", "test_cluster_faults.py", "test_cluster_labels.py", "test_lab.py")
-"""Tests that start Ray clusters."""
+CLUSTERS = (
+    "test_bench_links.py",
+    "test_bench_nixl.py",
+    "test_bench_memory.py",
+    "test_bench_ray.py",
+    "test_bench_torch.py",
+    "test_cluster.py",
+    "test_cluster_faults.py",
+    "test_cluster_labels.py",
+    "test_lab.py",
+    "test_links.py",
+)
+"""Tests that start Ray clusters, or measure what would be slower beside one that starts."""
 
 
 def of_clusters(item: pytest.Item) -> bool:

@@ -11,29 +11,27 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import cached_property
-from pathlib import Path
+from functools import cached_property, partial
 from typing import Any
 
 import namespaces
+import ray_hosts
 from lab_machines import MACHINES, Machine, recorded
 from processes import send
+from ray_hosts import PORT
 
-PORT = 6379
 DASHBOARD_PORT = 8265
 TOKEN = "lab-" + "0123456789abcdef" * 3
 TOKEN_FILE = f"{namespaces.OWN}/home/.ray/auth_token"
 RECORDING = f"{namespaces.OWN}/recording"
 """The folder where each host has its recording."""
-__all__ = ["MACHINES", "Lab", "Machine"]
+__all__ = ["MACHINES", "PORT", "Lab", "Machine"]
 
 _NODES = """
 import json, ray
@@ -158,13 +156,8 @@ class Lab:
     def _host(self, number: int, machine: Machine) -> namespaces.Host:
         name, file, content = recorded(machine.recording)
         environment = {
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-            "HOME": f"{namespaces.OWN}/home",
-            "TMPDIR": f"{namespaces.OWN}/tmp",
-            "RAY_TMPDIR": f"{namespaces.OWN}/ray",
-            "RAY_AUTH_MODE": "token" if self._token else "disabled",
-            "RAY_USAGE_STATS_ENABLED": "0",
-            "NO_PROXY": "*",
+            **namespaces.environment(),
+            **ray_hosts.environment(self._token),
             **({"RAXL_HOST_RECORDING": f"{RECORDING}/{file}"} if content else {}),
             **self._environment,
             **machine.environment,
@@ -177,32 +170,19 @@ class Lab:
         return host
 
     def _start_all(self) -> None:
-        with ThreadPoolExecutor(len(self.hosts)) as starting:
-            try:
-                list(starting.map(self._start_ray, range(len(self.hosts))))
-            except BaseException:
-                self.close()  # else the others would be waited for
-                raise
+        ray_hosts.at_once([partial(self._start_ray, place) for place in range(len(self.hosts))], self.close)
 
     def _start_ray(self, place: int) -> None:
-        """Starts a host's raylet, and on the head what comes with it. The others wait for the head by themselves, and
-        once more on a machine that is so busy that they give up."""
+        """Starts a host's raylet, and on the head what comes with it."""
         machine, host = self._machines[place], self.hosts[place]
-        own = [f"--port={PORT}", *self._dashboard_arguments()] if not place else [f"--address={self.address}"]
         arguments = [
-            *("ray", "start", *(["--head"] if not place else []), *own, "--disable-usage-stats"),
-            *(f"--node-ip-address={host.address}", f"--temp-dir={namespaces.OWN}/ray"),
+            *([] if place else self._dashboard_arguments()),
             *("--object-store-memory=100000000", f"--num-cpus={machine.num_cpus}"),
             f"--num-gpus={machine.num_gpus or 0}",
             f"--resources={json.dumps(dict(machine.resources))}",
             *([f"--labels={','.join(f'{k}={v}' for k, v in machine.labels.items())}"] if machine.labels else []),
         ]
-        for _ in range(2):
-            done = host.run(arguments, timeout=120)
-            if not done.returncode:
-                return
-            host.clear()
-        raise RuntimeError(f"ray did not start on {host.name}:\n{done.stdout}{done.stderr}")
+        ray_hosts.start(host, self.head, arguments)
 
     def _dashboard_arguments(self) -> list[str]:
         if not self._with_dashboard:

@@ -13,6 +13,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -36,7 +37,7 @@ ip link add bridge type bridge
 ip address add {NETWORK}.{BRIDGE}/24 dev bridge
 ip link set bridge up
 echo ready
-read _ || true
+exec env --ignore-signal=CHLD cat
 """
 _HOST = """
 set -e
@@ -50,11 +51,11 @@ umount -l /run/cgroup
 rmdir /run/cgroup
 hostname "$1"
 ip link set lo up
-trap '' CHLD
 echo ready
-exec sleep infinity
+exec env --ignore-signal=CHLD sleep infinity
 """
-"""A host's first process takes no notice of its children: the kernel then buries those that lost their parent."""
+"""A namespace's first process takes no notice of its children: the kernel then buries those that lost their parent. A
+shell's `trap` cannot say so: dash takes that signal for itself."""
 
 
 @cache
@@ -68,12 +69,22 @@ def missing() -> str | None:
     except OSError as error:
         return f"no namespaces of one's own here (unshare -n -m -p: {error})"
     try:
-        Host(switch, 1, "host", {}, None)
+        Host(switch, 1, "host", {})
     except (OSError, subprocess.CalledProcessError) as error:
         return f"no hosts can be joined here (unshare -u -i, ip link: {getattr(error, 'stderr', error)})"
     finally:
         switch.close()
     return None
+
+
+def environment() -> dict[str, str]:
+    """The variables that what runs on a host needs for Python, and for folders of its own."""
+    return {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "HOME": f"{OWN}/home",
+        "TMPDIR": f"{OWN}/tmp",
+        "NO_PROXY": "*",
+    }
 
 
 def traces() -> dict[str, object]:
@@ -91,7 +102,7 @@ class Switch:
     """The bridge that the hosts are plugged into, and the process that keeps them all alive."""
 
     def __init__(self) -> None:
-        self._first = _First(["unshare", "-n", "-m", "-p", "-f", "--mount-proc", "sh", "-c", _SWITCH], depth=1)
+        self._first = _First(["unshare", "-n", "-m", "-i", "-p", "-f", "--mount-proc", "sh", "-c", _SWITCH], depth=1)
         self._inside: list[_First] = []
 
     @property
@@ -106,16 +117,17 @@ class Switch:
 
     def inside(self) -> list[str]:
         """The words that run a command there."""
-        return ["nsenter", "-t", str(self.pid), "-n", "-m", "-p"]
+        return ["nsenter", "-t", str(self.pid), "-n", "-m", "-i", "-p"]
 
     def close(self) -> None:
         """Ends every host and everything on it, and waits until all are gone."""
         for first in (self._first, *self._inside):
             first.close()
 
-    def begin(self, arguments: Sequence[str]) -> _First:
-        """A PID namespace inside of the bridge's, made by `arguments` (`unshare …`); it ends with the bridge."""
-        self._inside.append(_First([*self.inside(), *arguments], depth=2))
+    def begin(self, arguments: Sequence[str], depth: int) -> _First:
+        """A process in the bridge's PID namespace, `depth` forks below `arguments` (`unshare …`, whose `-f` is one); it
+        ends with the bridge."""
+        self._inside.append(_First([*self.inside(), *arguments], depth=1 + depth))
         return self._inside[-1]
 
 
@@ -123,24 +135,36 @@ class Host:
     """One host. Its processes see each other, their own network, `/run` and `/dev/shm`; all else is the machine's."""
 
     def __init__(
-        self, switch: Switch, number: int, name: str, environment: Mapping[str, str], rate: str | None
+        self,
+        switch: Switch,
+        number: int,
+        name: str,
+        environment: Mapping[str, str],
+        rate: str | None = None,
+        *,
+        cabled: bool = True,
+        apart: bool = True,
     ) -> None:
         """`number` makes its address, `environment` is that of all that runs on it, and `rate` (`1gbit`) is that of its
-        cable in either direction; None is as fast as the machine."""
+        cable in either direction; None is as fast as the machine. Without `cabled` it has no interface yet. Not
+        `apart`, it shares PIDs and IPC with others that are not: their processes can read each other's memory, past
+        every cable, as those of containers do that share their machine's."""
         self.name = name
         self.address = f"{NETWORK}.{number}"
-        self._cable = f"host{number}"
+        self.port = f"host{number}"
+        """The interface at the bridge, where its cable ends."""
         self._switch = switch
-        unshared = ["unshare", "-n", "-m", "-u", "-i", "-p", "-f", "--mount-proc", "sh", "-c", _HOST, "host", name]
-        self._first = switch.begin(unshared)
-        switch.command("ip", "link", "add", self._cable, "type", "veth", "peer", "name", "eth0", "netns", str(self.pid))
-        switch.command("ip", "link", "set", self._cable, "master", "bridge", "up")
-        self._network("ip", "address", "add", f"{self.address}/24", "dev", "eth0")
-        self._network("ip", "link", "set", "eth0", "up")
+        own = ["-i", "-p", "-f", "--mount-proc"] if apart else []
+        self._first = switch.begin(["unshare", "-n", "-m", "-u", *own, "sh", "-c", _HOST, "host", name], int(apart))
+        if cabled:
+            ends = (self.port, "type", "veth", "peer", "name", "eth0", "netns", str(self.pid))
+            switch.command("ip", "link", "add", *ends)
+            switch.command("ip", "link", "set", self.port, "master", "bridge", "up")
+            self.bring_up()
         if rate is not None:
             shape = ("tc", "qdisc", "add", "dev", "{}", "root", "tbf", "rate", rate, "burst", "1mb", "latency", "50ms")
-            switch.command(*(word.format(self._cable) for word in shape))
-            self._network(*(word.format("eth0") for word in shape))
+            switch.command(*(word.format(self.port) for word in shape))
+            self.network(*(word.format("eth0") for word in shape))
         exports = "".join(f"export {key}={shlex.quote(value)}\n" for key, value in environment.items())
         self.write(ENTER, f'#!/bin/sh\n{exports}[ $# != 0 ] || exec "${{SHELL:-sh}}"\nexec "$@"\n'.encode(), mode=0o700)
 
@@ -205,15 +229,29 @@ class Host:
 
     def cut(self) -> None:
         """Pulls the cable, at the bridge."""
-        self._switch.command("ip", "link", "set", self._cable, "down")
+        self._switch.command("ip", "link", "set", self.port, "down")
 
     def mend(self) -> None:
         """Plugs it in again."""
-        self._switch.command("ip", "link", "set", self._cable, "up")
+        self._switch.command("ip", "link", "set", self.port, "up")
 
-    def _network(self, *arguments: str) -> None:
+    def bring_up(self) -> None:
+        """Gives `eth0` the host's address, and sets it up."""
+        self.network("ip", "address", "add", f"{self.address}/24", "dev", "eth0")
+        self.network("ip", "link", "set", "eth0", "up")
+
+    def network(self, *arguments: str) -> str:
+        """What a command of the machine prints that sees this host's interfaces."""
         inside = ["nsenter", "-t", str(self.pid), "-n", *arguments]
-        subprocess.run(inside, capture_output=True, text=True, check=True, timeout=20)
+        return subprocess.run(inside, capture_output=True, text=True, check=True, timeout=20).stdout
+
+    def listens(self, port: int) -> bool:
+        """Whether something here takes TCP connections at a port."""
+        lines = [line.split() for name in ("tcp", "tcp6") for line in self._sockets(name)]
+        return any(state == "0A" and int(local.rpartition(":")[2], 16) == port for _, local, _, state, *_ in lines)
+
+    def _sockets(self, name: str) -> list[str]:
+        return Path(f"/proc/{self.pid}/net/{name}").read_text().splitlines()[1:]
 
 
 class _First:

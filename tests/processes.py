@@ -1,4 +1,4 @@
-"""Commands that a test starts and ends, and the processes of a PID namespace."""
+"""Commands that a test starts and ends, and the processes of a host."""
 
 from __future__ import annotations
 
@@ -39,15 +39,20 @@ class Started(subprocess.Popen[str]):
 
 
 def members(first: int) -> Iterator[int]:
-    """The other processes of a PID namespace, by the PIDs that they have here."""
-    own = os.readlink(f"/proc/{first}/ns/pid")
+    """The other processes of a host, which share its first one's PID and network namespace, by the PIDs that they have
+    here."""
+    own = _namespaces(str(first))
     for name in os.listdir("/proc"):
         if name.isdigit() and int(name) != first:
             try:
-                if os.readlink(f"/proc/{name}/ns/pid") == own and not _is_gone(int(name)):
+                if _namespaces(name) == own and not _is_gone(int(name)):
                     yield int(name)
             except OSError:
                 continue
+
+
+def _namespaces(pid: str) -> list[str]:
+    return [os.readlink(f"/proc/{pid}/ns/{kind}") for kind in ("pid", "net")]
 
 
 def name_of(pid: int) -> str:
@@ -56,6 +61,15 @@ def name_of(pid: int) -> str:
         return Path(f"/proc/{pid}/comm").read_text().strip()
     except OSError:
         return ""
+
+
+def memory(pid: int) -> int:
+    """Bytes of its memory, of a page that others share its part; 0 when it is gone."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0
+    return sum(1024 * int(line.split()[1]) for line in lines if line.startswith("Pss:"))
 
 
 def _is_gone(pid: int) -> bool:

@@ -18,6 +18,7 @@ import pytest
 
 import namespaces
 from lab import MACHINES, Lab
+from processes import name_of
 
 HERE = Path(__file__).parent
 NAMES = ["gpu-07", "mi300-01", "trn-01", "tpu-01"]
@@ -123,6 +124,13 @@ def test_a_command_that_takes_too_long_ends_with_all_that_it_started(lab: Lab) -
     with pytest.raises(subprocess.TimeoutExpired):
         lab.hosts[2].run(["sh", "-c", "sleep 987 & sleep 987"], timeout=0.5)
     assert eventually(lambda: not lab.hosts[2].processes("sleep"))
+
+
+def test_what_lost_its_parent_is_buried(lab: Lab) -> None:
+    host = lab.hosts[2]
+    host.run(["sh", "-c", "setsid sleep 0.01 >/dev/null 2>&1 &"])
+    children = Path(f"/proc/{host.pid}/task/{host.pid}/children")
+    assert eventually(lambda: "sleep" not in map(name_of, map(int, children.read_text().split())))
 
 
 def test_what_ray_writes_lies_in_its_hosts_memory_alone(lab: Lab) -> None:
