@@ -11,11 +11,10 @@ from raxl.bench.request import Request
 from raxl.model.measurement import UNKNOWN, Endpoint, Fault, Left
 from raxl.transfer import Transfer
 
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 15.0
 VARIABLES = {"RAY_rdt_fetch_fail_timeout_milliseconds": "8000"}
 """Ray Direct Transport waits a minute by default before it gives up; Ray reads this at import, in each process."""
 _SIZE_BYTES = 32 << 20
-_LONG_SECONDS = 60.0
 _SETUP_SECONDS = 120.0
 
 
@@ -27,8 +26,8 @@ def fault(conducting: Conducting, request: Request, transport: str, nodes: Seque
         destination=request.destination,
         streams=request.streams,
         most_samples=1 << 20,
-        seconds=_LONG_SECONDS,
-        least_seconds=_LONG_SECONDS,
+        seconds=PATIENCE_SECONDS,
+        least_seconds=PATIENCE_SECONDS,
     )
     told = conducting.ask(
         "hurt",

@@ -56,8 +56,9 @@ def hurt(
     told["left"] = _left(before, survivor) if told["other_end"] == ALIVE else {}
     if kind == PAUSE:
         witnesses[1].call(leftovers.signalled, target.pid, signal.SIGCONT)
-    with suppress(Exception):
-        session.close()
+    if not worker.is_alive():  # else it would wait for what hangs
+        with suppress(Exception):
+            session.close()
     for end in ends:
         with suppress(Exception):
             end.end()

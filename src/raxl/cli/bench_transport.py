@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple, Optional
+from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
+from raxl.cli import bench_flags as flags
 from raxl.cli import source
 
 if TYPE_CHECKING:
@@ -16,78 +16,31 @@ if TYPE_CHECKING:
     from raxl.model.measurement import Bench
 
 
-class Format(str, Enum):
-    """How it is written."""
-
-    text = "text"
-    json = "json"
-    csv = "csv"
-    prometheus = "prometheus"
-
-
-class Pattern(str, Enum):
-    """What is moved between whom."""
-
-    p2p = "p2p"
-    all_reduce = "all-reduce"
-    all_gather = "all-gather"
-    reduce_scatter = "reduce-scatter"
-    all_to_all = "all-to-all"
-    broadcast = "broadcast"
-
-
-class Destination(str, Enum):
-    """Which memory the bytes arrive in."""
-
-    fresh = "fresh"
-    reused = "reused"
-
-
 class Options(NamedTuple):
     """What is done with the result; what is measured is a `Request`."""
 
     request: Request
-    format: Format = Format.text
+    format: flags.Format = flags.Format.text
     expand: bool = False
     output: Path | None = None
 
 
 def command(
-    transport: Annotated[
-        str, typer.Option("--transport", metavar="NAME,…", help="Which: all, or their names.")
-    ] = "all",
-    pairs: Annotated[
-        Optional[str],
-        typer.Option(
-            "--pairs",
-            metavar="A:B,…",
-            help="all, pairs of nodes by name, or screen: a few rounds of disjoint pairs that find slow nodes and "
-            "links [default: screen with --cluster, else all].",
-        ),
-    ] = None,
-    sizes: Annotated[
-        Optional[str],
-        typer.Option(
-            "--sizes",
-            metavar="A:B",
-            help="1KiB:256MiB in steps of four, or 8,64KiB,1GiB [default: 8 B to 64 MiB].",
-        ),
-    ] = None,
-    pattern: Annotated[Pattern, typer.Option("--pattern", help="Between two ends, or among all nodes.")] = Pattern.p2p,
-    destination: Annotated[
-        Destination,
-        typer.Option("--destination", help="Reused memory, or fresh pages, which on hosts cost more than the wire."),
-    ] = Destination.reused,
-    streams: Annotated[int, typer.Option("--streams", min=1, max=64, help="Connections, of tcp.")] = 1,
-    bidirectional: Annotated[bool, typer.Option("--bidirectional", help="Both directions at once, of tcp.")] = False,
-    min_time: Annotated[
-        str, typer.Option("--min-time", metavar="TIME", help="Measure each row for so long at least: 500ms, 10s.")
-    ] = "0",
-    budget: Annotated[
-        str, typer.Option("--budget", metavar="TIME", help="For all rows together, more or less: 30s, 5m.")
-    ] = "45s",
-    expand: Annotated[bool, typer.Option("--expand", help="Show each pair, also where many are alike.")] = False,
-    format_: Annotated[Format, typer.Option("--format", help="How the result is written.")] = Format.text,
+    transport: flags.Transports = "all",
+    pairs: flags.Pairs = None,
+    sizes: flags.Sizes = None,
+    pattern: flags.Patterns = flags.Pattern.p2p,
+    destination: flags.Destinations = flags.Destination.reused,
+    streams: flags.Streams = 1,
+    bidirectional: flags.Bidirectional = False,
+    min_time: flags.LeastTime = "0",
+    budget: flags.Budget = "45s",
+    baseline: flags.Baseline = None,
+    tolerance: flags.Tolerance = "10%",
+    fault: flags.Faults = None,
+    recommend: flags.Recommend = False,
+    expand: flags.Expand = False,
+    format_: flags.Formats = flags.Format.text,
     output: source.Output = None,
     cluster: source.Cluster = False,
     address: source.Address = None,
@@ -98,7 +51,7 @@ def command(
     Without --cluster raxl starts a Ray of its own on this machine, measures between two of its processes, and leaves
     nothing behind.
     """
-    from raxl.bench import request
+    from raxl.bench import compare, request
     from raxl.cli.streams import Streams
     from raxl.collect import cluster as clusters
     from raxl.errors import UsageError
@@ -114,7 +67,7 @@ def command(
     wanted = request.Request(
         address=clusters.address_of(address) if cluster else None,
         transports=named,
-        pairs=pairs or (request.SCREEN if cluster else request.ALL),
+        pairs=pairs or (request.SCREEN if cluster and fault is None else request.ALL),
         sizes=request.sizes(sizes) if sizes else request.Request().sizes,
         pattern=pattern.value,
         destination=destination.value,
@@ -122,8 +75,31 @@ def command(
         is_bidirectional=bidirectional,
         least_seconds=request.seconds(min_time),
         budget_seconds=request.seconds(budget),
+        baseline=_baseline(baseline),
+        tolerance=compare.tolerance(tolerance),
+        wants_recommendations=recommend,
+        fault=fault.value if fault else None,
     )
     raise typer.Exit(run(Options(wanted, format_, expand, output), Streams()))
+
+
+def _baseline(path: Path | None) -> Bench | None:
+    """What an earlier run wrote. Raises UnreadableInput."""
+    if path is None:
+        return None
+    from raxl.errors import UnreadableInput
+    from raxl.model import codec
+    from raxl.model.measurement import Bench
+
+    try:
+        document = codec.decode(path.read_text(encoding="utf-8"), Bench)
+    except OSError as error:
+        raise UnreadableInput(f"{path} cannot be read", error.strerror or str(error)) from error
+    except ValueError as error:
+        raise UnreadableInput(f"{path} is no result of raxl bench-transport --format json", str(error)[:200]) from error
+    if document.schema != codec.BENCH:
+        raise UnreadableInput(f"{path} has the schema {document.schema[:40]}", f"this raxl reads {codec.BENCH}")
+    return document
 
 
 def run(options: Options, streams: Streams) -> int:
@@ -138,15 +114,15 @@ def run(options: Options, streams: Streams) -> int:
 
 
 def _write(document: Bench, options: Options, streams: Streams) -> None:
-    if options.format is Format.json:
+    if options.format is flags.Format.json:
         from raxl.model import codec
 
         streams.write(codec.encode(document), options.output)
-    elif options.format is Format.csv:
+    elif options.format is flags.Format.csv:
         from raxl.render import bench_csv
 
         streams.write(bench_csv.comma_separated(document), options.output)
-    elif options.format is Format.prometheus:
+    elif options.format is flags.Format.prometheus:
         from raxl.render import bench_prometheus
 
         streams.write(bench_prometheus.exposition(document), options.output)
