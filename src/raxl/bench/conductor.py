@@ -85,6 +85,7 @@ class Conductor:
                     "name": view["name"],
                     "address": node["NodeManagerAddress"],
                     "labels": view["labels"],
+                    "gpus": float(node.get("Resources", {}).get("GPU", 0.0)),
                 }
         self._tell("nodes", nodes=list(self._nodes.values()))
 
@@ -163,7 +164,9 @@ class Conductor:
         module, _, name = self._entries[transport].partition(":")
         plugin = getattr(import_module(module), name)()
         begun = time.monotonic()
-        ends = [self._end_at(node, plugin) for node in nodes]
+        getattr(plugin, "prepare", _nothing)()
+        gpus = self._gpus(plugin, nodes)
+        ends = [self._end_at(node, plugin, gpus) for node in nodes]
         self._ends += ends
         for end in ends:
             end.ready()
@@ -240,18 +243,36 @@ class Conductor:
                 self._tell("carried", id=node, moved=_moved(before[node], end.call(counters.read)))
                 end.call(meeting.leave)
 
-    def _end_at(self, node_id: str, plugin: Any) -> RayEnd:
+    def _gpus(self, plugin: Any, nodes: Sequence[str]) -> float:
+        """How much of a GPU each end gets. Raises `Unavailable` where it needs one and Ray has none for it."""
+        if "cuda" not in plugin.devices:
+            return 0.0
+        each = float(getattr(plugin, "gpus", 1.0))
+        lacking = [node for node in nodes if nodes.count(node) * each > self._nodes[node]["gpus"]]
+        if not lacking:
+            return each
+        if "cpu" in plugin.devices:
+            return 0.0
+        needed, has = nodes.count(lacking[0]) * each, self._nodes[lacking[0]]["gpus"]
+        node = self._nodes[lacking[0]]["name"]
+        raise Unavailable(f"it needs {needed:g} GPU{'s' if needed > 1 else ''} and Ray has {has:g} on {node}")
+
+    def _end_at(self, node_id: str, plugin: Any, gpus: float) -> RayEnd:
         node = self._nodes[node_id]
         interface = self._own.get(node_id, {}).get("interface") or ""
         own = plugin.environment({"address": node["address"], "interface": interface})
         variables = {**self._variables, **own}
-        return RayEnd(node, self._modules, variables, plugin.needs_tensor_transport)
+        return RayEnd(node, self._modules, variables, plugin.needs_tensor_transport, gpus)
 
     def _end_ends(self) -> None:
         for end in self._ends:
             with suppress(Exception):
                 end.end()
         self._ends = []
+
+
+def _nothing() -> None:
+    """Of a plug-in that has nothing to prepare."""
 
 
 def _all(ends: Sequence[RayEnd], function: Callable[..., Any]) -> list[Any]:

@@ -43,13 +43,14 @@ def run(row: Row, ends: Ends, copies: Mapping[int, float], way: Path | None = No
     `copies`: by size, what a copy in memory takes at the target, in bytes a second. `way`: the path, where it is known
     otherwise than by the row's own counters.
     """
+    devices = (row.taken.devices if row.taken else ()) or ("cpu",)
     bare = Run(
         transport=row.transport,
-        source=Endpoint(row.nodes[0], "cpu"),
-        target=Endpoint(row.nodes[-1], "cpu"),
+        source=Endpoint(row.nodes[0], devices[0]),
+        target=Endpoint(row.nodes[-1], devices[-1]),
         pattern=row.transfer.pattern,
         mode=row.taken.mode if row.taken else "single",
-        destination=row.transfer.destination,
+        destination=(row.taken.destination if row.taken else None) or row.transfer.destination,
         size_bytes=row.transfer.size_bytes,
         iterations=row.taken.transfers if row.taken else 0,
         warmup=row.taken.warmup if row.taken else 0,
@@ -99,7 +100,8 @@ def _measured(bare: Run, row: Row, taken: Taken, ends: Ends, copies: Mapping[int
 def _bound(path: Path | None, ends: Ends, copy: float | None) -> Bound | None:
     """The line, where the bytes should have crossed it; within a node a copy in memory."""
     if not ends.is_one_node:
-        return ceilings.of_line(ends)
+        is_other = path is not None and path.claimed != proof.interface(ends)
+        return None if is_other else ceilings.of_line(ends)
     return Bound("a copy in memory", copy, False) if copy is not None else None
 
 

@@ -43,14 +43,24 @@ def _claimed(row: Row, ends: Ends) -> str:
     return "+".join(_claimed_devices(row, ends)) if not _is_memory(row, ends) else MEMORY
 
 
+def interface(ends: Ends) -> str:
+    """The target's, by which its peers reach it."""
+    return str(ends.target.get("interface") or "the network")
+
+
 def _is_memory(row: Row, ends: Ends) -> bool:
-    return ends.is_one_node and row.way == MEMORY
+    """A library that tells what carries it within a node is believed before its plug-in."""
+    if not ends.is_one_node or row.taken is None:
+        return False
+    return set(row.taken.carriers) <= {MEMORY} if row.taken.carriers else row.way == MEMORY
 
 
 def _claimed_devices(row: Row, ends: Ends) -> Sequence[str]:
+    """Between nodes it is to be the network's: a library that went by memory there does not say so for itself."""
     if ends.is_one_node:
         return (LOOPBACK,)
-    return (str(ends.target.get("interface") or "the network"),)
+    told = [one for one in (row.taken.carriers if row.taken else ()) if one not in (MEMORY, LOOPBACK)]
+    return told or (interface(ends),)
 
 
 def _carried(arrived: Mapping[str, int], expected: int) -> tuple[Moved, ...]:

@@ -59,6 +59,12 @@ class Taken:
     mode: str = "single"
     protocol: str | None = None
     """What the library's own log says of its choice."""
+    carriers: Sequence[str] = ()
+    """The devices of that choice, by the names that the kernel counts them by; `memory` for none."""
+    devices: Sequence[str] = ()
+    """Whose memory it moved, by end: `cpu`, `nvidia:0`; empty for the host's."""
+    destination: str | None = None
+    """What it received into, where it is not what was asked for."""
     remark: str | None = None
     stopped: str = ""
     """Why the loop ended: `steady`, `samples` or `time`."""
@@ -81,7 +87,7 @@ class End(Protocol):
     address: str
     """The address by which its peers reach it."""
     handle: Any
-    """Ray's handle of the actor, for the transports that are Ray's own."""
+    """Ray's handle of the actor, for the transports that are Ray's own: `handle.run.remote(function, …)`."""
     pid: int
 
     def start(self, function: Callable[..., Any], *arguments: Any) -> Pending:

@@ -16,16 +16,23 @@ class RayEnd:
     """An actor that runs functions of raxl's, whether raxl is installed on its node or not."""
 
     def __init__(
-        self, node: Mapping[str, Any], modules: Any, environment: Mapping[str, str], has_tensors: bool
+        self,
+        node: Mapping[str, Any],
+        modules: Any,
+        environment: Mapping[str, str],
+        has_tensors: bool,
+        gpus: float = 0.0,
     ) -> None:
         """`node`: `id`, `name` and `address` as Ray says them. `modules`: what `raxl.host.pack.modules` gave, or Ray's
-        reference to it. `has_tensors`: prepared for Ray Direct Transport."""
+        reference to it. `has_tensors`: prepared for Ray Direct Transport. `gpus`: so many Ray gives it."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         import ray
 
         self.node, self.node_id, self.address = str(node["name"]), str(node["id"]), str(node["address"])
         options: dict[str, Any] = {"num_cpus": 0, "max_restarts": 0, "max_task_retries": 0}
+        if gpus:
+            options["num_gpus"] = gpus
         if has_tensors:
             options["enable_tensor_transport"] = True
         actor: Any = ray.remote(**options)(_made())

@@ -25,6 +25,10 @@ class TransportPlugin(Protocol):
     way: str
     """What it goes over between nodes, and within one: `network` and `loopback`, or `memory` within one."""
 
+    # A plug-in may have two more. `gpus`: of its GPUs, how many each end needs Ray to give it where `devices` names
+    # `cuda` (1.0). `prepare()`: run in the driver before the ends are made, where what is registered with Ray has to
+    # be; raises `Unavailable`.
+
     def environment(self, own: Mapping[str, str]) -> Mapping[str, str]:
         """Variables that its process needs at an end: `own` holds the node's `address` and the `interface` with it."""
 
