@@ -49,6 +49,7 @@ PLATFORMS = {
 
 TRANSPORTS = {
     "tcp": "raxl.transports.tcp:Tcp",
+    "object-store": "raxl.transports.object_store:ObjectStore",
 }
 """raxl's own transports, in the same way; in the order in which they are measured."""
 

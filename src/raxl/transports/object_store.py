@@ -1,0 +1,146 @@
+"""`object-store`: `ray.put` at the source, `ray.get` in the target, which is all that is timed.
+
+Within a node the target sees the source's bytes where the put has laid them: nothing moves. Between nodes the target's
+raylet pulls a copy into its own store. A put goes into the store at any size; what Ray sends with its messages are
+results and arguments below 100 KiB.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Mapping
+
+from raxl.model.measurement import FRESH, P2P
+from raxl.transfer import End, EndFailed, Ends, Taken, Transfer, payload
+from raxl.transfer.statistics import median
+from raxl.transfer.timing import timed
+
+INLINE_BYTES = 100 << 10
+_IN_STORE = 3
+"""So many objects lie in a store at once: the one that is read, and those that Ray has not taken away yet."""
+_SLACK_SECONDS = 60.0
+
+
+class ObjectStore:
+    """Ray's shared memory, and what its raylets copy between them."""
+
+    transport = "object-store"
+    patterns = (P2P,)
+    devices = ("cpu",)
+    needs_tensor_transport = False
+    way = "memory"
+
+    def environment(self, own: Mapping[str, str]) -> Mapping[str, str]:
+        return {}
+
+    def open(self, ends: Ends) -> ObjectStoreSession:
+        return ObjectStoreSession(ends)
+
+
+class ObjectStoreSession:
+    """Nothing is set up: the store is there."""
+
+    def __init__(self, ends: Ends) -> None:
+        self._ends = ends
+        self._is_one_node = ends[0].node_id == ends[1].node_id
+
+    def measure(self, transfer: Transfer) -> Taken:
+        for end in self._ends:
+            _room(end, transfer.size_bytes)
+        source, target = self._ends
+        seconds = 3 * (transfer.seconds + transfer.least_seconds) + _SLACK_SECONDS
+        taken: Taken = target.call(drive, source.handle, transfer, self._is_one_node, seconds=seconds)
+        return taken
+
+    def close(self) -> None:
+        """Nothing to give back: the objects go with the ends that made them."""
+
+
+class Block:
+    """Bytes that Ray writes into its store as they are, and gives as a view of it, as it does with arrays."""
+
+    def __init__(self, buffer: bytearray) -> None:
+        self._buffer = buffer
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        import pickle
+
+        return memoryview, (pickle.PickleBuffer(self._buffer),)
+
+
+def drive(state: dict[str, Any], source: Any, transfer: Transfer, is_one_node: bool) -> Taken:
+    """In the target: the whole loop."""
+    import ray
+
+    taken = Taken(destination=FRESH, is_mapped=is_one_node)
+    publishing: list[float] = []
+    last: list[Any] = [None]
+
+    def step(iteration: int) -> float:
+        last[0] = None
+        begun = time.perf_counter()
+        (ref,), published = ray.get(source.run.remote(publish, transfer, iteration))
+        fetching = time.perf_counter()
+        got = last[0] = ray.get(ref)
+        ended = time.perf_counter()
+        del ref
+        publishing.append(published)
+        taken.end_to_end.append(ended - begun)
+        taken.wrong = taken.wrong or payload.stamps_differ(got, transfer.seed, iteration)
+        return ended - fetching
+
+    told = timed(step, transfer.most_samples, transfer.seconds, transfer.least_seconds)
+    count = len(told.samples)
+    taken.samples, taken.warmup, taken.cold, taken.stopped = told.samples, told.warmup, told.cold, told.stopped
+    taken.transfers = told.warmup + 1 + count
+    taken.end_to_end = taken.end_to_end[-count:]
+    taken.phases["publish"] = median(publishing[-count:])
+    received = last[0]
+    taken.remark = _remark(received, is_one_node)
+    if transfer.is_damaged:
+        received = bytearray(received)  # the store's own bytes are not to be written
+        payload.damage(received)
+    begun = time.perf_counter()
+    taken.wrong = taken.wrong or payload.differs(received, transfer.seed, taken.transfers - 1)
+    taken.phases["verify"] = time.perf_counter() - begun
+    taken.verified = taken.wrong is None
+    return taken
+
+
+def publish(state: dict[str, Any], transfer: Transfer, iteration: int) -> tuple[list[Any], float]:
+    """In the source: a reference to what lies in the store, and the seconds of the put."""
+    import ray
+
+    if iteration == 0:
+        state["buffer"] = bytearray(transfer.size_bytes)
+        payload.fill(state["buffer"], transfer.seed)
+    buffer = state["buffer"]
+    payload.stamp(buffer, transfer.seed, iteration)
+    begun = time.perf_counter()
+    ref = ray.put(Block(buffer))
+    return [ref], time.perf_counter() - begun
+
+
+def _remark(received: memoryview, is_one_node: bool) -> str | None:
+    size = len(received)
+    if size < INLINE_BYTES:
+        return "put into the store by hand: below 100 KiB Ray sends results and arguments with its messages"
+    if not is_one_node:
+        return None
+    own = bytearray(size)
+    payload.poison(own)
+    begun = time.perf_counter()
+    memoryview(own)[:] = received
+    rate = size / (time.perf_counter() - begun)
+    return f"nothing moved; a consumer that reads all of it does so at {rate / 1e9:.2f} GB/s"
+
+
+def _room(end: End, size: int) -> None:
+    """Raises `EndFailed` where the store would spill to disk."""
+    import ray
+
+    nodes = [node for node in ray.nodes() if node["NodeID"] == end.node_id]  # type: ignore[no-untyped-call]
+    room = nodes[0]["Resources"].get("object_store_memory") if nodes else None
+    if room is not None and room < _IN_STORE * size:
+        least = f"ray start --object-store-memory={_IN_STORE * size}"
+        raise EndFailed(f"the object store of {end.node} holds {int(room)} bytes, too few for this size: {least}")
