@@ -50,6 +50,10 @@ PLATFORMS = {
 TRANSPORTS = {
     "tcp": "raxl.transports.tcp:Tcp",
     "object-store": "raxl.transports.object_store:ObjectStore",
+    "rdt-gloo": "raxl.transports.rdt_gloo:RdtGloo",
+    "rdt-nccl": "raxl.transports.rdt_nccl:RdtNccl",
+    "rdt-nixl": "raxl.transports.rdt_nixl:RdtNixl",
+    "rdt-cuda-ipc": "raxl.transports.rdt_cuda_ipc:RdtCudaIpc",
 }
 """raxl's own transports, in the same way; in the order in which they are measured."""
 
