@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 GOOD = '''"""An example."""
@@ -52,6 +53,17 @@ def plugin(
         .replace("PARSE", parse)
     )
     return text.replace('"""An example."""\n', f'"""An example."""\nimport os, sys, time\n{top}\n', 1)
+
+
+def example(folder: Path, source: Path, group: str, name: str, entry: str) -> Path:
+    """The example package whose sources lie in the folder `source`, installed in the same way."""
+    (package,) = (one.parent for one in source.glob("*/__init__.py"))
+    shutil.copytree(package, folder / package.name, ignore=shutil.ignore_patterns("__pycache__"))
+    info = folder / f"{source.name.replace('-', '_')}-0.1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {source.name}\nVersion: 0.1.0\n")
+    (info / "entry_points.txt").write_text(f"[{group}]\n{name} = {entry}\n")
+    return folder
 
 
 def install(folder: Path, text: str, name: str = "guest", package: str = "guest-package") -> Path:

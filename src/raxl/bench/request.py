@@ -26,6 +26,8 @@ class Request(NamedTuple):
     """The cluster's; None: a Ray of raxl's own on this machine."""
     transports: tuple[str, ...] | None = None
     """Named ones; None: all."""
+    plugins: tuple[str, ...] = ()
+    """Of others, that bring transports: names of entry points or of packages."""
     pairs: str = ALL
     sizes: tuple[int, ...] = LATENCY_SIZES + BANDWIDTH_SIZES
     pattern: str = P2P

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from raxl import __version__
 from raxl.bench import compare, faults, fitting, judge, recommend, screen
@@ -16,8 +16,11 @@ from raxl.collect import clock
 from raxl.errors import UsageError
 from raxl.model.codec import BENCH
 from raxl.model.measurement import Bench, Run
-from raxl.plugins import registry
+from raxl.plugins import discovery, registry
 from raxl.transfer import Taken, Transfer
+
+if TYPE_CHECKING:
+    from raxl.transports import TransportPlugin
 
 _LEAST_STORE, _STORE_SHARE = 256 << 20, 0.3
 _ROW_SECONDS = (0.2, 3.0)
@@ -67,8 +70,9 @@ def bench(request: Request, progress: Progress = lambda done, total, words: None
 
 
 def _entries(request: Request) -> dict[str, str]:
-    wanted = request.transports if request.transports is not None else tuple(registry.TRANSPORTS)
-    return {name: registry.TRANSPORTS[name] for name in wanted}
+    known = discovery.transports(request.plugins) if request.plugins else registry.TRANSPORTS
+    wanted = request.transports if request.transports is not None else tuple(known)
+    return {name: known[name] for name in wanted}
 
 
 def _pairs(nodes: Sequence[Mapping[str, Any]], wanted: str) -> list[Pair]:
@@ -103,7 +107,7 @@ def _rows(
     pairs: Sequence[Pair],
     progress: Progress,
 ) -> Iterator[tuple[Pair, Row]]:
-    plugins = {name: registry.transport(entry) for name, entry in entries.items()}
+    plugins = {name: _loaded(name, entry) for name, entry in entries.items()}
     able = {name: plugin for name, plugin in plugins.items() if request.pattern in plugin.patterns}
     seconds = request.budget_seconds / max(1, len(pairs) * len(able) * len(request.sizes))
     each = min(max(seconds / 2, _ROW_SECONDS[0]), _ROW_SECONDS[1])
@@ -120,6 +124,18 @@ def _rows(
                 yield pair, row
             done += len(transfers)
     progress(total, total, "")
+
+
+def _loaded(name: str, entry: str) -> TransportPlugin:
+    """Raises UsageError for a plug-in of others that cannot be used."""
+    try:
+        plugin = registry.transport(entry)
+        for declared in ("patterns", "devices", "needs_tensor_transport", "way"):
+            getattr(plugin, declared)
+    except Exception as error:  # a plug-in of others may raise anything
+        words = f"{type(error).__name__}: {error}"
+        raise UsageError(f"the transport {name} ({entry}) cannot be used", words) from error
+    return plugin
 
 
 def _measured(conducting: Conducting, bare: Row, pair: Pair, transfers: Sequence[Transfer]) -> Iterator[Row]:

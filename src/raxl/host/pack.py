@@ -11,7 +11,7 @@ import ast
 import json
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Iterable, Mapping, Sequence
+from typing import Collection, Iterable, Mapping, Sequence
 
 MAIN = "raxl.host.collector"
 BINDINGS = ("pynvml",)
@@ -70,9 +70,11 @@ def collector(version: str, tasks: Sequence[str], libraries: Mapping[str, str]) 
 
 
 def modules(names: Iterable[str]) -> dict[str, tuple[bool, str]]:
-    """The named modules, the packages above them and what they import of raxl: is it a package, and its text."""
+    """The named modules, the packages above them and what they import of raxl and of their own packages: is it a
+    package, and its text."""
     found: dict[str, tuple[bool, str]] = {}
     waiting = list(names)
+    packages = {"raxl", *(name.partition(".")[0] for name in waiting)}
     while waiting:
         name = waiting.pop()
         if name in found:
@@ -81,7 +83,7 @@ def modules(names: Iterable[str]) -> dict[str, tuple[bool, str]]:
         if source is None:
             continue
         found[name] = source
-        waiting += _imports(source[1])
+        waiting += _imports(source[1], packages)
         if "." in name:
             waiting.append(name.rpartition(".")[0])
     return dict(sorted(found.items()))
@@ -93,15 +95,15 @@ def _source(name: str) -> tuple[bool, str] | None:
         spec = find_spec(name)
     except ModuleNotFoundError:
         return None
-    if spec is None or spec.origin is None:
+    if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
         return None
     return spec.submodule_search_locations is not None, Path(spec.origin).read_text(encoding="utf-8")
 
 
-def _imports(text: str) -> Iterable[str]:
+def _imports(text: str, packages: Collection[str]) -> Iterable[str]:
     for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "raxl":
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in packages:
             yield str(node.module)
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name.partition(".")[0] == "raxl")
+            yield from (alias.name for alias in node.names if alias.name.partition(".")[0] in packages)

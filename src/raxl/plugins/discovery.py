@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Sequence
 
 from raxl.errors import UsageError
-from raxl.plugins import entry_points
+from raxl.plugins import entry_points, registry
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution
 
 ACCELERATORS = "raxl.accelerators"
 PLATFORMS = "raxl.platforms"
-GROUPS = (ACCELERATORS, PLATFORMS, "raxl.transports", "raxl.checks")
+TRANSPORTS = "raxl.transports"
+GROUPS = (ACCELERATORS, PLATFORMS, TRANSPORTS, "raxl.checks")
 """The entry-point groups, one a kind of plug-in."""
 
 
@@ -110,13 +111,24 @@ def foreign() -> list[Installed]:
     return [one for one in installed() if _normal(one.package) != "raxl"]
 
 
-def chosen(names: Sequence[str], built_in: Sequence[str]) -> tuple[Installed, ...]:
-    """The accelerator plug-ins of others that the names (of entry points, or of packages) mean; names of raxl's own
-    mean nothing more. Raises UsageError for a name that means none, or several."""
+def transports(names: Sequence[str]) -> dict[str, str]:
+    """The entry (`module:Class`) of each transport by its name: raxl's own, and those of the plug-ins of others that
+    the names mean. Raises UsageError for a name that means none, or several, and for one that is taken."""
+    known = dict(registry.TRANSPORTS)
+    for one in chosen(names, tuple(known), TRANSPORTS):
+        if one.name in known:
+            raise UsageError(f"{one.package} brings a transport {one.name}", "raxl has one that is called so")
+        known[one.name] = one.entry
+    return known
+
+
+def chosen(names: Sequence[str], built_in: Sequence[str], group: str = ACCELERATORS) -> tuple[Installed, ...]:
+    """The plug-ins of others that the names (of entry points, or of packages) mean; names of raxl's own mean nothing
+    more. Raises UsageError for a name that means none, or several."""
     wanted = [name for name in dict.fromkeys(names) if name not in built_in]
     if not wanted:
         return ()
-    known = [one for one in foreign() if one.group == ACCELERATORS]
+    known = [one for one in foreign() if one.group == group]
     found: dict[Installed, None] = {}
     for name in wanted:
         fitting = [one for one in known if name in (one.name, one.package)]

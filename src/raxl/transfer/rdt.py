@@ -44,6 +44,22 @@ def is_there() -> None:
         raise Unavailable(f"Ray {ray.__version__} has no tensor transports: Ray 2.60 has them") from None
 
 
+def register(name: str, devices: Sequence[str], manager: type) -> None:
+    """Registers a transport with Ray, unless it is: for `prepare` of a plug-in. `manager`, a
+    `ray.experimental.TensorTransportManager`, is to be found by its name in a module beside the plug-in, which travels
+    to the ends. Raises `Unavailable`."""
+    is_there()
+    try:
+        import torch
+    except ImportError:
+        raise Unavailable(f"no torch beside raxl, which orders the transfers: {TORCH}") from None
+    from ray.experimental import register_tensor_transport
+    from ray.experimental.rdt.util import transport_manager_info
+
+    if name.upper() not in transport_manager_info:
+        register_tensor_transport(name, list(devices), manager, torch.Tensor)
+
+
 def opened(
     ends: Ends, name: str, devices: Sequence[str], known: Known | None = None, install: str = TORCH
 ) -> tuple[str, float]:

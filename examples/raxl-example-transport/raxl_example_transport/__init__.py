@@ -1,0 +1,1 @@
+"""An example transport for raxl."""
