@@ -33,7 +33,7 @@ THIRD_PARTIES = {
     "msgspec": ("model/codec.py",),
     "rich": ("render/", "cli/streams.py"),
     "typer": ("cli/",),
-    "ray": ("collect/ray_cluster.py", "transfer/ray_ends.py", "transfer/rdt.py", "transports/"),
+    "ray": ("collect/ray_cluster.py", "bench/conductor.py", "transfer/ray_ends.py", "transfer/rdt.py", "transports/"),
     "grpc": ("collect/ray_cluster.py",),
     "httpx": ("collect/",),
     "yaml": ("intake/yaml_events.py", "collect/catalog_files.py"),

@@ -55,6 +55,9 @@ class RdtNixlSession:
         taken = self._session.measure(transfer)
         taken.protocol = ucx_log.chosen(self._ends[1].call(ucx_log.read), "ucp_get", transfer.size_bytes)
         taken.carriers = ucx_log.carriers(taken.protocol or "")
+        if (taken.protocol or "").startswith("software emulation"):
+            told = "UCX has no read over what it goes by, and emulates it by messages"
+            taken.remark = "; ".join(word for word in (taken.remark, told) if word)
         return taken
 
     def close(self) -> None:
