@@ -10,11 +10,12 @@ from __future__ import annotations
 import ctypes
 import os
 import re
-from contextlib import suppress
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
-VARIABLES = {"UCX_PROTO_INFO": "y", "UCX_LOG_FILE": "/tmp/raxl-ucx-%p.log"}  # noqa: S108 - named by the process
-"""What a process needs before it loads UCX, so that `read` finds the tables: off its standard output."""
 _HEADER = re.compile(r"\b(self|intra-node|inter-node) cfg#\d+")
 _RANGE = re.compile(r"(\d+)([KMG]?)(?:\.\.(\d+|inf)([KMG]?))?")
 _LANE = re.compile(r"\b([a-z][a-z0-9_]*)/([\w.:-]+)")
@@ -35,20 +36,28 @@ class Choice(NamedTuple):
     """The description, and what carries it: `zero-copy cma/memory`."""
 
 
+@contextmanager
+def written(state: dict[str, Any]) -> Iterator[None]:
+    """Has UCX, if it is loaded in this block for the first time, write its tables for `read`: into a file that has no
+    name any more when the block ends, so that nothing stays when the process is killed."""
+    folder = tempfile.mkdtemp(prefix="raxl-ucx-")
+    path = f"{folder}/log"
+    os.environ.update(UCX_PROTO_INFO="y", UCX_LOG_FILE=path)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            state["ucx_log"] = os.open(path, os.O_RDONLY)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def read(state: dict[str, Any]) -> str:
     """What UCX has written in this process so far; it keeps it in a buffer until that is full."""
-    ctypes.CDLL(None).fflush(None)
-    try:
-        with open(_file(), encoding="utf-8", errors="replace") as file:
-            return file.read()
-    except OSError:
+    descriptor = state.get("ucx_log")
+    if descriptor is None:
         return ""
-
-
-def remove(state: dict[str, Any]) -> None:
-    """Takes away what it wrote."""
-    with suppress(OSError):
-        os.unlink(_file())
+    ctypes.CDLL(None).fflush(None)
+    return os.pread(descriptor, os.fstat(descriptor).st_size, 0).decode("utf-8", "replace")
 
 
 def chosen(text: str, operation: str, size: int) -> str | None:
@@ -90,7 +99,3 @@ def choices(text: str) -> list[Choice]:
             high = low if span[3] is None else float(span[3]) * _UNITS[span[4]]
             found.append(Choice(peer, operation, low, high, " ".join(word for word in cells[1:] if word)))
     return found
-
-
-def _file() -> str:
-    return VARIABLES["UCX_LOG_FILE"].replace("%p", str(os.getpid()))

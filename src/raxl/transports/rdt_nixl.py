@@ -32,14 +32,10 @@ class RdtNixl:
         rdt.is_there()
 
     def environment(self, own: Mapping[str, str]) -> Mapping[str, str]:
-        return ucx_log.VARIABLES
+        return {}
 
     def open(self, ends: Ends) -> RdtNixlSession:
-        try:
-            _, seconds = rdt.opened(ends, _NAME, self.devices, known, _INSTALL)
-        except Exception:
-            _remove(ends)
-            raise
+        _, seconds = rdt.opened(ends, _NAME, self.devices, known, _INSTALL)
         return RdtNixlSession(ends, seconds)
 
 
@@ -62,13 +58,13 @@ class RdtNixlSession:
 
     def close(self) -> None:
         self._session.close()
-        _remove(self._ends)
 
 
 def known(state: dict[str, Any], manager: Any, watch: Watch) -> None:
     """At an end: makes the agent, and has noted what Ray does inside of a fetch."""
     try:
-        agent = manager.get_nixl_agent()
+        with ucx_log.written(state):
+            agent = manager.get_nixl_agent()
     except ImportError:
         raise
     except Exception as error:
@@ -89,8 +85,3 @@ def deregister(tensor: Any) -> None:
     from ray.experimental import deregister_nixl_memory
 
     deregister_nixl_memory(tensor)
-
-
-def _remove(ends: Ends) -> None:
-    for end in ends:
-        end.call(ucx_log.remove)
