@@ -85,17 +85,27 @@ def opened(
 class Pulled:
     """A one-sided transport between two ends."""
 
-    def __init__(self, ends: Ends, name: str, setup_seconds: float, memory: Memory | None, takes_targets: bool) -> None:
-        """`takes_targets`: whether it can receive into memory that it is given."""
+    def __init__(
+        self,
+        ends: Ends,
+        name: str,
+        setup_seconds: float,
+        memory: Memory | None = None,
+        *,
+        takes_targets: bool = False,
+        is_mapped: bool = False,
+    ) -> None:
+        """`takes_targets`: whether it can receive into memory that it is given. `is_mapped`: whether the target gets to
+        see the source's own memory instead."""
         self._source, self._target = ends
         self._name, self._memory, self._takes_targets = name, memory, takes_targets
-        self._setup_seconds = setup_seconds
+        self._setup_seconds, self._is_mapped = setup_seconds, is_mapped
 
     def measure(self, transfer: Transfer) -> Taken:
         seconds = 3 * (transfer.seconds + transfer.least_seconds) + _STEP_SECONDS
         is_reused = transfer.destination == REUSED and self._takes_targets
         arguments = (self._source.handle, self._name, transfer, self._memory if is_reused else None, is_reused)
-        taken: Taken = self._target.call(pull, *arguments, seconds=seconds)
+        taken: Taken = self._target.call(pull, *arguments, self._is_mapped, seconds=seconds)
         taken.phases["setup"] = self._setup_seconds
         taken.devices = (self._source.call(device_name), self._target.call(device_name))
         return taken
@@ -175,7 +185,7 @@ def session(ends: Ends, name: str, devices: Sequence[str] = ("cpu",), takes_targ
 
     _, seconds = opened(ends, name.upper(), devices)
     if is_one_sided_transport(name.upper()):
-        return Pulled(ends, name.upper(), seconds, None, takes_targets)
+        return Pulled(ends, name.upper(), seconds, takes_targets=takes_targets)
     return Sent(ends, name.upper(), seconds)
 
 
@@ -213,7 +223,7 @@ def make_ready(state: dict[str, Any], name: str, known: Known | None) -> tuple[s
             if time.monotonic() > until:
                 return first_line(error), False, False
             time.sleep(0.02)
-    watch = state["watch"] = Watch(manager, _settle)
+    watch = state["watch"] = Watch(manager)
     if known is not None:
         try:
             known(state, manager, watch)
@@ -227,6 +237,10 @@ def make_ready(state: dict[str, Any], name: str, known: Known | None) -> tuple[s
 def use_device(state: dict[str, Any], device: str) -> None:
     """At an end: whose memory it moves."""
     state["device"] = device
+    if device == "cuda":
+        import torch
+
+        state["watch"].settle = torch.cuda.synchronize
 
 
 def device_name(state: dict[str, Any]) -> str:
@@ -243,7 +257,13 @@ def device_name(state: dict[str, Any]) -> str:
 
 
 def pull(
-    state: dict[str, Any], source: Any, name: str, transfer: Transfer, memory: Memory | None, is_reused: bool
+    state: dict[str, Any],
+    source: Any,
+    name: str,
+    transfer: Transfer,
+    memory: Memory | None,
+    is_reused: bool,
+    is_mapped: bool,
 ) -> Taken:
     """In the target, of a one-sided transport: the whole loop."""
     from ray.experimental import set_target_for_ref
@@ -251,7 +271,7 @@ def pull(
     import ray
 
     watch: Watch = state["watch"]
-    taken = Taken(destination=None if is_reused else FRESH)
+    taken = Taken(destination=None if is_reused else FRESH, is_mapped=is_mapped)
     buffer = _reused(state, transfer, memory) if is_reused else None
     sample, publishing, registering, polled = _Sample(), [0.0], [0.0], [False]
     last: list[Any] = [None]
@@ -284,6 +304,8 @@ def pull(
     taken.phases["publish"] = median(publishing[-count:])
     if any(registering):
         taken.phases["register"] = median(registering[-count:])
+    if is_mapped:
+        taken.remark = _read_through(last[0])
     if any(polled[-count:]):
         taken.quantum = state.get("quantum")
     wrong, taken.phases["verify"] = _verified(last[0], transfer, taken.transfers - 1)
@@ -351,7 +373,7 @@ def _sent(state: dict[str, Any], transfer: Transfer, iteration: int, memory: Mem
     tensor = state["sent"][0]
     if tensor is not host:
         tensor.copy_(host)
-        _settle()
+        torch.cuda.synchronize()
     return tensor
 
 
@@ -381,14 +403,18 @@ def _forget(state: dict[str, Any], role: str) -> None:
         memory.deregister(tensor)
 
 
+def _read_through(tensor: Any) -> str:
+    """What a consumer takes that reads all of it."""
+    import torch
+
+    torch.cuda.synchronize()
+    begun = time.perf_counter()
+    tensor.clone()
+    torch.cuda.synchronize()
+    rate = tensor.nbytes / (time.perf_counter() - begun)
+    return f"nothing moved; a consumer that reads all of it does so at {rate / 1e9:.2f} GB/s"
+
+
 def _bytes(tensor: Any) -> memoryview:
     """Its bytes; of a device's memory a copy."""
     return memoryview(tensor.detach().cpu().numpy()).cast("B")
-
-
-def _settle() -> None:
-    """Waits until the GPU, if any is used here, has done what was begun."""
-    import torch
-
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()

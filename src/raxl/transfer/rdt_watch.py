@@ -17,9 +17,9 @@ _RECEIVING = ("fetch_multiple_tensors", "wait_fetch_complete", "recv_multiple_te
 class Watch:
     """Notes of one manager, from `reset` on."""
 
-    def __init__(self, manager: Any, settle: Callable[[], None] = lambda: None) -> None:
-        """`settle` waits until the device has done what was begun on it."""
-        self._settle = settle
+    def __init__(self, manager: Any) -> None:
+        self.settle: Callable[[], object] | None = None
+        """Waits until the device has done what was begun on it, where a call may come back before."""
         self._depth = 0
         self.reset()
         for name in _RECEIVING:
@@ -72,7 +72,8 @@ class Watch:
         finally:
             self._depth -= 1
             if not self._depth:
-                self._settle()
+                if self.settle is not None:
+                    self.settle()
                 self._ended = time.perf_counter()
 
     def _wrap(self, owner: Any, name: str, noted: Callable[..., Any]) -> None:

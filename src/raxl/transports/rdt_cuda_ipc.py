@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from typing import Mapping
 
-from raxl.model.measurement import FRESH, P2P
-from raxl.transfer import Ends, Session, Taken, Transfer, Unavailable, rdt
+from raxl.model.measurement import P2P
+from raxl.transfer import Ends, Session, Unavailable, rdt
 
 _NAME = "CUDA_IPC"
 
@@ -32,19 +32,4 @@ class RdtCudaIpc:
         if ends[0].node_id != ends[1].node_id:
             raise Unavailable("CUDA IPC reaches no other node: rdt-nixl and rdt-nccl do")
         _, seconds = rdt.opened(ends, _NAME, self.devices)
-        return _Mapped(rdt.Pulled(ends, _NAME, seconds, None, takes_targets=False))
-
-
-class _Mapped:
-    """A session whose transfers move nothing."""
-
-    def __init__(self, session: rdt.Pulled) -> None:
-        self._session = session
-
-    def measure(self, transfer: Transfer) -> Taken:
-        taken = self._session.measure(transfer)
-        taken.is_mapped, taken.destination = True, FRESH
-        return taken
-
-    def close(self) -> None:
-        self._session.close()
+        return rdt.Pulled(ends, _NAME, seconds, is_mapped=True)
