@@ -56,7 +56,7 @@ class RayProcess:
 
     def _hand(self, packed: bytes) -> None:
         assert self._child.stdin is not None
-        with suppress(OSError):  # its last line says why it is gone
+        with suppress(OSError, ValueError):  # its last line says why it is gone; or nobody waits for it any more
             left = memoryview(packed)
             while left:
                 left = left[self._child.stdin.write(left) :]
@@ -85,7 +85,10 @@ class RayProcess:
         return self._errors.read().decode("utf-8", "replace").strip()
 
     def close(self) -> None:
-        """Hears it no more."""
+        """Hears it no more, and tells it nothing."""
+        assert self._child.stdin is not None
+        with suppress(OSError):
+            self._child.stdin.close()
         os.close(self.stream)
         self._errors.close()
 
