@@ -12,7 +12,8 @@ LEAST_RATIO, MOST_RATIO = 0.95, 1.15
 _ABOVE_NOISE = 10
 """What was sent is so many times what moves anyway, or nothing is proven."""
 _LEAST_BYTES = 4 << 20
-"""Ray's own messages would be seen beside less."""
+_MESSAGES_BYTES = 16 << 10
+"""What Ray itself says over the same device, a transfer of one of its transports."""
 _SHARE_ELSEWHERE = 0.05
 """A device that carried less than this share carried none of it."""
 LOOPBACK, MEMORY = "lo", "memory"
@@ -24,7 +25,7 @@ def path(row: Row, ends: Ends, expected: int) -> Path | None:
         return None
     target = row.moved[-1]
     claimed = _claimed(row, ends)
-    if expected < _LEAST_BYTES or expected < _ABOVE_NOISE * _idle(ends, row.seconds):
+    if expected < max(_LEAST_BYTES, _ABOVE_NOISE * _others(row, ends)):
         return Path(claimed, (), UNVERIFIED, row.taken.protocol)
     arrived = {name: moved[0] for name, moved in target.items()}
     if claimed == MEMORY:
@@ -69,8 +70,7 @@ def _carried(arrived: Mapping[str, int], expected: int) -> tuple[Moved, ...]:
     return tuple(sorted(found, key=lambda one: -one.moved_bytes))
 
 
-def _idle(ends: Ends, seconds: float) -> float:
-    """Bytes that would have moved without raxl."""
-    name = ends.target.get("interface")
-    rate = (ends.target.get("idle_bytes_per_second") or {}).get(name, 0.0)
-    return float(rate) * seconds
+def _others(row: Row, ends: Ends) -> float:
+    """Bytes that would have moved without the data: idle talk, and Ray's."""
+    rate = (ends.target.get("idle_bytes_per_second") or {}).get(interface(ends), 0.0)
+    return float(rate) * row.seconds + _MESSAGES_BYTES * (row.taken.transfers if row.taken else 0)
