@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from raxl.bench import ceilings, judge, proof, schedule, screening
 from raxl.bench.conducting import Conducting
 from raxl.bench.readings import Ends, Row
 from raxl.bench.schedule import Place
-from raxl.bench.scores import Measured
+from raxl.bench.scores import BOTH, Measured
 from raxl.model.measurement import Path, Run, Slow
 from raxl.transfer import Taken, Transfer
 from raxl.transfer.statistics import median
@@ -33,30 +34,76 @@ class Screened(NamedTuple):
     """By name, why a node took no part to the end."""
 
 
+class _Pass(NamedTuple):
+    """What some rounds told: by end what it sent, and what each node's devices carried."""
+
+    sent: list[dict[str, Any]]
+    carried: dict[str, Mapping[str, tuple[int, int]]]
+    lost: dict[str, str]
+
+
 def screen(
     conducting: Conducting, nodes: Sequence[Mapping[str, Any]], looked: Mapping[str, Mapping[str, Any]]
 ) -> Screened:
-    """All nodes in a few rounds."""
-    names = {node["id"]: str(node["name"]) for node in nodes}
-    rounds = schedule.screening(list(names))
+    """All nodes in a few rounds, then the leaves and what joins them, then what was slow by itself."""
+    names = {str(node["id"]): str(node["name"]) for node in nodes}
+    ids = {name: node for node, name in names.items()}
+    places, ceiling = _places(nodes), _ceiling(looked)
+    rounds = schedule.screening(list(names.values()))
+    passes = [_ask(conducting, rounds, ids)]
+    found = screening.slow(_all(passes, names), ceiling, places, TRANSPORT)
+    if len({place.leaf for place in places.values()}) > 1:
+        again = schedule.by_topology(places, without=[one.subject for one in found])
+        passes.append(_ask(conducting, again, ids, after=len(rounds)))
+        found = screening.slow(_all(passes, names), ceiling, places, TRANSPORT)
+    runs = [run for one in passes for run in _runs(one, names, looked)]
+    lost = {names[node]: why for one in passes for node, why in one.lost.items()}
+    return Screened(runs, tuple(_alone(conducting, one, ids, names) for one in found), lost)
+
+
+def _ask(conducting: Conducting, rounds: Sequence[schedule.Round], ids: Mapping[str, str], after: int = 0) -> _Pass:
+    """Has the nodes meet in these rounds of names; `after` rounds that were before."""
+    told = _Pass([], {}, {})
     limit = _SETUP_SECONDS + len(rounds) * (4 * SECONDS + 5.0)
-    sent: list[dict[str, Any]] = []
-    carried: dict[str, Mapping[str, tuple[int, int]]] = {}
-    lost: dict[str, str] = {}
-    for word, told in conducting.ask(
-        "screen", limit + 30.0, rounds=rounds, part_bytes=PART_BYTES, seconds=SECONDS, limit=limit
+    given = [[(ids[first], ids[second]) for first, second in pairs] for pairs in rounds]
+    for word, values in conducting.ask(
+        "screen", limit + 30.0, rounds=given, part_bytes=PART_BYTES, seconds=SECONDS, limit=limit
     ):
         if word == "sent":
-            sent.append(told)
+            told.sent.append({**values, "round": values["round"] + after})
         elif word == "carried":
-            carried[told["id"]] = told["moved"]
+            told.carried[values["id"]] = values["moved"]
         elif word == "lost":
-            lost[names[told["id"]]] = told["why"]
-    measured = [_measured(one, names) for one in sent if one["samples"]]
-    ways = {node: _way(node, sent, carried.get(node), looked) for node in names}
-    runs = [_run(one, names, looked, ways[one["peer"]]) for one in sent]
-    found = screening.slow(measured, _ceiling(looked), _places(nodes), TRANSPORT)
-    return Screened(runs, found, lost)
+            told.lost[values["id"]] = values["why"]
+    return told
+
+
+def _alone(conducting: Conducting, one: Slow, ids: Mapping[str, str], names: Mapping[str, str]) -> Slow:
+    """With what its pairs reach one at a time: still slow is a node or a cable, fast is a link that too many share."""
+    pairs = [pair for pair in _pairs_of(one) if pair[0] in ids and pair[1] in ids]
+    if not pairs:
+        return one
+    measured = _all([_ask(conducting, schedule.alone(pairs), ids)], names)
+    wanted = set(pairs) if one.direction != BOTH else {*pairs, *((b, a) for a, b in pairs)}
+    rates = [figure.bandwidth_bytes_per_second for figure in measured if (figure.source, figure.target) in wanted]
+    if not rates:
+        return one
+    return replace(one, evidence=replace(one.evidence, alone_bytes_per_second=median(rates)))
+
+
+def _pairs_of(one: Slow) -> list[tuple[str, str]]:
+    """The pairs that showed it, in the direction in which they were slow."""
+    shown = [words.rpartition(" ")[0].split(" → ") for words in one.evidence.pairs]
+    return list(dict.fromkeys((pair[0], pair[1]) for pair in shown if len(pair) == 2))
+
+
+def _all(passes: Sequence[_Pass], names: Mapping[str, str]) -> list[Measured]:
+    return [_measured(sent, names) for one in passes for sent in one.sent if sent["samples"]]
+
+
+def _runs(one: _Pass, names: Mapping[str, str], looked: Mapping[str, Mapping[str, Any]]) -> list[Run]:
+    ways = {node: _way(node, one.sent, one.carried.get(node), looked) for node in names}
+    return [_run(sent, names, looked, ways[sent["peer"]]) for sent in one.sent]
 
 
 def _measured(one: Mapping[str, Any], names: Mapping[str, str]) -> Measured:

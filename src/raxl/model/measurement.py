@@ -170,6 +170,9 @@ class SlowEvidence:
     """`a → b 0.669`: in gigabits per second."""
     rounds: int | None = None
     """In how many rounds it was measured."""
+    alone_bytes_per_second: float | None = None
+    """What these pairs reach one at a time: no more, where a node or a cable is slow; more, where too many share a
+    link."""
     slow_rounds: int | None = None
     """In how many of them it was slow: in fewer, where it is slow now and then and its best is good."""
 
