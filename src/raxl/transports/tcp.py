@@ -8,23 +8,18 @@ takes at these buffer sizes.
 from __future__ import annotations
 
 import socket
-import struct
 import threading
 import time
 from itertools import pairwise
 from typing import Any, Mapping
 
 from raxl.model.measurement import FRESH, P2P, SINGLE, STREAM
-from raxl.transfer import Ends, Taken, Transfer, payload
+from raxl.transfer import Ends, Taken, Transfer, channel, memory, payload
+from raxl.transfer.channel import ACK, CONNECT_SECONDS, END
 from raxl.transfer.timing import Timed, timed
 
 _PING_BYTES = 64 << 10
 """Up to this size it is the latency that counts."""
-_HEAD = struct.Struct("<qq")
-_ACK = b"raxl-ack"
-_END = -1
-_CHUNK = 4 << 20
-_CONNECT_SECONDS = 10.0
 
 
 class Tcp:
@@ -58,7 +53,7 @@ class TcpSession:
         seconds = 3 * (transfer.seconds + transfer.least_seconds) + 60.0
         serving = self._target.start(serve, transfer)
         taken: Taken = self._source.call(drive, transfer, seconds=seconds)
-        wrong, received = serving.result(_CONNECT_SECONDS + seconds)
+        wrong, received = serving.result(CONNECT_SECONDS + seconds)
         taken.wrong, taken.verified = wrong, wrong is None
         taken.phases.update(received)
         if self.setup_seconds:
@@ -74,18 +69,15 @@ class TcpSession:
         begun = time.monotonic()
         port = self._target.call(listen, self._target.address)
         accepting = self._target.start(accept, streams)
-        self._source.call(connect, self._target.address, port, streams, seconds=_CONNECT_SECONDS + 5)
-        accepting.result(_CONNECT_SECONDS + 5)
+        self._source.call(connect, self._target.address, port, streams, seconds=CONNECT_SECONDS + 5)
+        accepting.result(CONNECT_SECONDS + 5)
         self._streams = streams
         self.setup_seconds = time.monotonic() - begun
 
 
 def listen(state: dict[str, Any], address: str) -> int:
     """Opens a port on the address that the peers use."""
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    server = socket.create_server((address, 0), family=family, backlog=64)
-    server.settimeout(_CONNECT_SECONDS)
-    state["server"] = server
+    server = state["server"] = channel.listening(address)
     return int(server.getsockname()[1])
 
 
@@ -93,11 +85,8 @@ def accept(state: dict[str, Any], streams: int) -> None:
     """Takes the connections, in the order of the numbers that they begin with."""
     connections = {}
     for _ in range(streams):
-        connection, _ = state["server"].accept()
-        connection.settimeout(None)
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        number, _ = _HEAD.unpack(_exactly(connection, _HEAD.size))
-        connections[number] = connection
+        connection = channel.accepted(state["server"])
+        connections[channel.told(connection)] = connection
     state.pop("server").close()
     state["connections"] = [connections[number] for number in sorted(connections)]
 
@@ -106,10 +95,8 @@ def connect(state: dict[str, Any], address: str, port: int, streams: int) -> Non
     """Connects to the target."""
     state["connections"] = []
     for number in range(streams):
-        connection = socket.create_connection((address, port), _CONNECT_SECONDS)
-        connection.settimeout(None)
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        connection.sendall(_HEAD.pack(number, 0))
+        connection = channel.connected(address, port)
+        channel.tell(connection, number)
         state["connections"].append(connection)
 
 
@@ -124,31 +111,31 @@ def drive(state: dict[str, Any], transfer: Transfer) -> Taken:
     connections = state["connections"]
     buffer = bytearray(transfer.size_bytes)
     payload.fill(buffer, transfer.seed)
-    views = _parts(buffer, len(connections))
+    views = _parts(memoryview(buffer), len(connections))
     control = connections[0]
     is_ping = transfer.size_bytes <= _PING_BYTES and len(connections) == 1
 
     def ping(iteration: int) -> float:
         payload.stamp(buffer, transfer.seed, iteration)
-        control.sendall(_HEAD.pack(iteration, 0))
-        _exactly(control, len(_ACK))
+        channel.tell(control, iteration)
+        channel.exactly(control, len(ACK))
         begun = time.perf_counter()
         control.sendall(buffer)
-        _receive(control, memoryview(back))
+        channel.receive(control, memoryview(back))
         return (time.perf_counter() - begun) / 2
 
     def send(iteration: int) -> float:
         payload.stamp(buffer, transfer.seed, iteration)
-        control.sendall(_HEAD.pack(iteration, 0))
-        _exactly(control, len(_ACK))
+        channel.tell(control, iteration)
+        channel.exactly(control, len(ACK))
         begun = time.perf_counter()
         _together([(_send, connection, view) for connection, view in zip(connections, views)])
-        _exactly(control, len(_ACK))
+        channel.exactly(control, len(ACK))
         return time.perf_counter() - begun
 
     back = bytearray(transfer.size_bytes if is_ping else 0)
     told: Timed = timed(ping if is_ping else send, transfer.most_samples, transfer.seconds, transfer.least_seconds)
-    control.sendall(_HEAD.pack(_END, 0))
+    channel.tell(control, END)
     return Taken(
         samples=told.samples,
         warmup=told.warmup,
@@ -165,19 +152,19 @@ def serve(state: dict[str, Any], transfer: Transfer) -> tuple[str | None, dict[s
     connections = state["connections"]
     control = connections[0]
     is_ping = transfer.size_bytes <= _PING_BYTES and len(connections) == 1
-    buffer = bytearray(transfer.size_bytes)
+    buffer = memoryview(bytearray(transfer.size_bytes))
     payload.poison(buffer)
     wrong, last = None, 0
     while True:
-        iteration, _ = _HEAD.unpack(_exactly(control, _HEAD.size))
-        if iteration == _END:
+        iteration = channel.told(control)
+        if iteration == END:
             break
         if transfer.destination == FRESH:
-            buffer = bytearray(transfer.size_bytes)
+            buffer = memory.fresh(transfer.size_bytes)
         views = _parts(buffer, len(connections))
-        control.sendall(_ACK)
-        _together([(_receive, connection, view) for connection, view in zip(connections, views)])
-        control.sendall(buffer if is_ping else _ACK)
+        control.sendall(ACK)
+        _together([(channel.receive, connection, view) for connection, view in zip(connections, views)])
+        control.sendall(buffer if is_ping else ACK)
         wrong = wrong or payload.stamps_differ(buffer, transfer.seed, iteration)
         last = iteration
     if transfer.is_damaged:
@@ -187,9 +174,8 @@ def serve(state: dict[str, Any], transfer: Transfer) -> tuple[str | None, dict[s
     return wrong, {"verify": time.perf_counter() - begun}
 
 
-def _parts(buffer: bytearray, count: int) -> list[memoryview]:
-    view, size = memoryview(buffer), len(buffer)
-    edges = [size * number // count for number in range(count + 1)]
+def _parts(view: memoryview, count: int) -> list[memoryview]:
+    edges = [len(view) * number // count for number in range(count + 1)]
     return [view[start:end] for start, end in pairwise(edges)]
 
 
@@ -215,18 +201,3 @@ def _together(calls: list[tuple[Any, socket.socket, memoryview]]) -> None:
 
 def _send(connection: socket.socket, view: memoryview) -> None:
     connection.sendall(view)
-
-
-def _receive(connection: socket.socket, view: memoryview) -> None:
-    place = 0
-    while place < len(view):
-        count = connection.recv_into(view[place : place + _CHUNK])
-        if count == 0:
-            raise ConnectionResetError("the other end closed the connection")
-        place += count
-
-
-def _exactly(connection: socket.socket, size: int) -> bytes:
-    buffer = bytearray(size)
-    _receive(connection, memoryview(buffer))
-    return bytes(buffer)
