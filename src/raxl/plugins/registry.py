@@ -48,6 +48,8 @@ PLATFORMS = {
 """raxl's own platform plug-ins, in the same way."""
 
 TRANSPORTS = {
+    "memcpy": "raxl.transports.memcpy:Memcpy",
+    "shared-memory": "raxl.transports.shared_memory:SharedMemory",
     "tcp": "raxl.transports.tcp:Tcp",
     "object-store": "raxl.transports.object_store:ObjectStore",
     "rdt-gloo": "raxl.transports.rdt_gloo:RdtGloo",

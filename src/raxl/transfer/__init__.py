@@ -11,6 +11,9 @@ from typing import Any, Callable, Protocol, Sequence
 
 from raxl.model.measurement import P2P, REUSED
 
+LOOPBACK, MEMORY, TARGET = "loopback", "memory", "target"
+"""Ways within a node. `target`: nothing leaves the target, wherever the source is."""
+
 
 @dataclass(frozen=True)
 class Transfer:
