@@ -51,6 +51,8 @@ TRANSPORTS = {
     "memcpy": "raxl.transports.memcpy:Memcpy",
     "shared-memory": "raxl.transports.shared_memory:SharedMemory",
     "tcp": "raxl.transports.tcp:Tcp",
+    "nixl": "raxl.transports.nixl:Nixl",
+    "nixl-libfabric": "raxl.transports.nixl:NixlLibfabric",
     "object-store": "raxl.transports.object_store:ObjectStore",
     "rdt-gloo": "raxl.transports.rdt_gloo:RdtGloo",
     "rdt-nccl": "raxl.transports.rdt_nccl:RdtNccl",
