@@ -1,10 +1,11 @@
-"""Copies within a process, and from one to another."""
+"""Copies within a process, from one to another, and over sockets in both directions at once."""
 
 from __future__ import annotations
 
 import os
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -15,6 +16,7 @@ from raxl.model.measurement import CORRUPT, FRESH, Run
 from raxl.transfer import EndFailed, EndLost, Transfer, Unavailable, memory
 from raxl.transports.memcpy import Memcpy
 from raxl.transports.shared_memory import SharedMemory
+from raxl.transports.tcp import Tcp
 
 BOTH = ("memcpy", "shared-memory")
 MIB = 1 << 20
@@ -79,6 +81,18 @@ def test_killed_ends_leave_nothing_and_the_other_one_says_so(victim: int) -> Non
         killing.join()
         assert time.monotonic() - begun < 10
     assert not [name for name in os.listdir("/dev/shm") if "raxl" in name]
+
+
+@pytest.mark.parametrize("streams", [1, 3])
+def test_sockets_carry_both_directions_at_once_each_with_its_own_clock(streams: int) -> None:
+    with ends("a", "a") as pair:
+        session = Tcp().open(pair)
+        for is_bidirectional in (True, False, True):
+            taken = session.measure(replace(SHORT, streams=streams, is_bidirectional=is_bidirectional))
+            assert taken.verified, taken.wrong
+            assert len(taken.back) == (len(taken.samples) if is_bidirectional else 0)
+            assert ("both ways at once" in (taken.remark or "")) == is_bidirectional
+        assert session.measure(replace(SHORT, is_bidirectional=True, is_damaged=True)).wrong
 
 
 def test_fresh_memory_was_never_touched() -> None:

@@ -42,6 +42,8 @@ class Taken:
 
     samples: list[float] = field(default_factory=list)
     """One a transfer, in their order."""
+    back: list[float] = field(default_factory=list)
+    """Of the other direction at the same time, where both were measured."""
     warmup: int = 0
     cold: float | None = None
     """The first transfer of all."""
