@@ -149,6 +149,14 @@ def test_memory_is_proven_where_no_device_moved() -> None:
     assert getattr(judge.run(quiet, inside, {}).path, "verdict", None) == PROVEN
     loud = quiet._replace(moved=({}, {"lo": (SIZE * 21, SIZE * 21)}))
     assert judge.run(loud, inside, {}).status == "mismatch"
+    others = quiet._replace(moved=({}, {"lo": (SIZE * 7, SIZE * 7)}))
+    assert getattr(judge.run(others, inside, {}).path, "verdict", None) == UNVERIFIED
+
+
+def test_what_others_say_over_the_loopback_refutes_nothing() -> None:
+    inside = Ends(node(), node(), is_one_node=True)
+    assert getattr(judge.run(row(name="lo", moved=1.5), inside, {}).path, "verdict", None) == UNVERIFIED
+    assert judge.run(row(name="lo", moved=0.5), inside, {}).status == "mismatch"
 
 
 def test_a_line_of_which_nobody_says_the_rate_is_no_ceiling() -> None:

@@ -31,12 +31,15 @@ def path(row: Row, ends: Ends, expected: int) -> Path | None:
     arrived = {name: moved[0] for name, moved in target.items()}
     if claimed == MEMORY:
         carried = _carried(arrived, expected)
-        verdict = WENT_ELSEWHERE if carried else PROVEN
+        whole = any(one.moved_bytes >= LEAST_RATIO * expected for one in carried)
+        verdict = WENT_ELSEWHERE if whole else UNVERIFIED if carried else PROVEN
         return Path(claimed, carried, verdict, row.taken.protocol)
     devices = [Moved(name, arrived.get(name, 0), expected) for name in _claimed_devices(row, ends)]
     moved = sum(one.moved_bytes for one in devices)
     if LEAST_RATIO <= moved / expected <= MOST_RATIO:
         return Path(claimed, tuple(devices), PROVEN, row.taken.protocol)
+    if claimed == LOOPBACK and moved > expected:  # all of a machine's processes talk over it
+        return Path(claimed, tuple(devices), UNVERIFIED, row.taken.protocol)
     others = _carried({name: count for name, count in arrived.items() if name not in claimed}, expected)
     return Path(claimed, (*devices, *others), WENT_ELSEWHERE, row.taken.protocol)
 
