@@ -22,7 +22,14 @@ DAMAGED = """
 import sys
 from raxl.bench import request, run
 from raxl.model import codec
-wanted = request.Request("auto", tuple(sys.argv[1:]), "host-1:host-2", (1 << 20,), is_damaged=True, budget_seconds=5)
+wanted = request.Request(
+    address="auto",
+    transports=tuple(sys.argv[1:]),
+    pairs="host-1:host-2",
+    sizes=(1 << 20,),
+    is_damaged=True,
+    budget_seconds=5,
+)
 print(codec.encode(run.bench(wanted)))
 """
 
