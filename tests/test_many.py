@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import random
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -84,6 +85,25 @@ def test_two_hosts_of_one_name_stay_apart(tmp_path: Path) -> None:
         one = Recording(answers, name="gpu-07", created=known.created, recorded_by=known.recorded_by)
         (tmp_path / f"{number}.tar.gz").write_bytes(keeping.packed([one]))
     assert [node.name for node in many.inventory([str(tmp_path)]).nodes] == ["gpu-07", "gpu-07-2", "gpu-07-3"]
+
+
+def test_a_path_that_is_given_twice_is_one_machine(tmp_path: Path) -> None:
+    path = tmp_path / "gpu-07.tar.gz"
+    path.write_bytes(recordings.snapshot("nvidia-hgx-h100"))
+    once = codec.encode(many.inventory([str(path)]))
+    assert codec.encode(many.inventory([str(path), str(path)])) == once
+    assert codec.encode(many.inventory([str(tmp_path), str(path)])) == once
+
+
+def test_standard_input_beside_a_file_of_the_same_machine_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packed = recordings.snapshot("nvidia-hgx-h100")
+    path = tmp_path / "gpu-07.tar.gz"
+    path.write_bytes(packed)
+    for paths in (["-", str(path)], [str(path), "-"]):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(packed)))
+        assert codec.encode(many.inventory(paths)) == codec.encode(many.inventory([str(path)]))
 
 
 def test_a_folder_in_which_nothing_is_known_is_refused(tmp_path: Path) -> None:

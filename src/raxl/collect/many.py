@@ -44,6 +44,8 @@ class _Read(NamedTuple):
     """Where it was found; None for a recording that says that a part cannot be read."""
     place: int = 0
     """Which of that part's recordings it is."""
+    recording: Recording | None = None
+    """Itself, where it cannot be read once more: standard input."""
 
 
 def inventory(paths: Sequence[str]) -> Inventory:
@@ -78,14 +80,22 @@ def _nodes(held: Sequence[_Read]) -> tuple[Node, ...]:
 
 
 def _again(held: Sequence[_Read]) -> list[Recording]:
-    """The recordings once more: of those that are put together the whole is assembled, not the parts."""
+    """The recordings once more: of those that are put together the whole is assembled, not the parts.
+
+    A path that was given twice is read once.
+    """
     opened: dict[inputs.Part, list[Recording] | UnknownForm] = {}
-    found = []
+    found: dict[tuple[inputs.Part, int], Recording] = {}
     for one in held:
-        if one.part is not None:
-            recordings = opened[one.part] = opened.get(one.part) or inputs.open_part(one.part)
-            found += [] if isinstance(recordings, UnknownForm) else [recordings[one.place]]
-    return found
+        if one.part is None:
+            continue
+        if one.recording is not None:
+            found[one.part, one.place] = one.recording
+            continue
+        recordings = opened[one.part] = opened.get(one.part) or inputs.open_part(one.part)
+        if not isinstance(recordings, UnknownForm):
+            found[one.part, one.place] = recordings[one.place]
+    return list(found.values())
 
 
 def _named(node: Node, name: str) -> Node:
@@ -107,8 +117,13 @@ def _opened(parts: Sequence[inputs.Part]) -> list[list[_Read] | UnknownForm]:
         if isinstance(recordings, UnknownForm):
             opened.append(recordings)
         else:
-            opened.append([_read(one)._replace(part=part, place=place) for place, one in enumerate(recordings)])
+            opened.append([_placed(part, place, one) for place, one in enumerate(recordings)])
     return opened
+
+
+def _placed(part: inputs.Part, place: int, recording: Recording) -> _Read:
+    kept = recording if part.path == inputs.STANDARD_INPUT else None
+    return _read(recording)._replace(part=part, place=place, recording=kept)
 
 
 @cache
