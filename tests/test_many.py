@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import random
+import stat
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -240,3 +241,20 @@ def test_where_all_are_said_to_be_one_machine_the_contradiction_is_told(tmp_path
     paths = of_one_boot(tmp_path, "nvidia-hgx-h100", "nvidia-gb200-tray")
     (node,) = assemble.inventory(inputs.opened(paths, "gpu-07")).nodes
     assert any("tell of other hardware" in words for words in contradictions([node])[0])
+
+
+def test_more_machines_than_an_archive_may_hold_become_a_folder_that_gives_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An H100 node takes 1,109 of the 200,000 entries that an archive may have."""
+    machines = [recordings.recording(name) for name in recordings.NAMES[:12]]
+    whole, kept = tmp_path / "whole.tar.gz", tmp_path / "kept"
+    assert keeping.write(machines, whole) == 1
+    monkeypatch.setattr(archive, "MOST_ENTRIES", 1500)
+    assert keeping.write(machines, kept) == len(list(kept.iterdir())) > 2
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o700
+    with pytest.raises(CannotStart, match="is in the way"):
+        keeping.write(machines, kept)
+    monkeypatch.undo()
+    assert codec.encode(many.inventory([str(kept)])) == codec.encode(many.inventory([str(whole)]))
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".raxl-")]

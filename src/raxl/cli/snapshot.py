@@ -77,14 +77,14 @@ def run(options: Options, streams: Streams) -> int:
     if options.redact:
         redactor = Redactor(_key(options.redact_key))
         recordings = [redactor.recording(recording) for recording in recordings]
-    content = keeping.packed(recordings, options.redact)
     if options.output == STANDARD_OUTPUT:
-        streams.write_bytes(content)
+        streams.write_bytes(keeping.packed(recordings, options.redact))
         return _complete(recordings, streams)
     path = options.output or Path(DEFAULT_OUTPUT.format(name=_file_name([r.name for r in recordings])))
-    keeping.save(content, path)
+    archives = keeping.write(recordings, path, options.redact)
     answers = sum(len(recording.answers) for recording in recordings)
-    streams.note(f"{path}: {answers} answers of {len(recordings)} {'node' if len(recordings) == 1 else 'nodes'}")
+    held = f", a folder of {archives} archives" if archives > 1 else ""
+    streams.note(f"{path}{held}: {answers} answers of {len(recordings)} {'node' if len(recordings) == 1 else 'nodes'}")
     return _complete(recordings, streams)
 
 

@@ -41,6 +41,12 @@ def members(recordings: Sequence[Recording], redacted: bool = False) -> Iterator
             yield f"{FOLDER}/{folder}/{path}", content
 
 
+def extent(recording: Recording) -> tuple[int, int]:
+    """How many entries of an archive a machine takes, and how many bytes of it."""
+    sizes = [len(content) for _, content in _node(recording)]
+    return len(sizes), sum(sizes)
+
+
 def _folders(recordings: Sequence[Recording]) -> dict[str, Recording]:
     """A folder's name for each machine: its own, made safe and distinct."""
     folders: dict[str, Recording] = {}
