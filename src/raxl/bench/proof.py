@@ -75,5 +75,6 @@ def _carried(arrived: Mapping[str, int], expected: int) -> tuple[Moved, ...]:
 
 def _others(row: Row, ends: Ends) -> float:
     """Bytes that would have moved without the data: idle talk, and Ray's."""
-    rate = (ends.target.get("idle_bytes_per_second") or {}).get(interface(ends), 0.0)
+    device = LOOPBACK if ends.is_one_node else interface(ends)
+    rate = (ends.target.get("idle_bytes_per_second") or {}).get(device, 0.0)
     return float(rate) * row.seconds + _MESSAGES_BYTES * (row.taken.transfers if row.taken else 0)
