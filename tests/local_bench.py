@@ -26,8 +26,8 @@ def benches(
         found = []
         for request in requests:
             own = {name: entries[name] for name in request.transports or ()}
-            pairs = run._pairs(nodes, request.pairs, request.pattern)
-            rows = run._rows(conducting, request, own, pairs, lambda *_: None)
+            pairs = run._pairs(nodes, request.pairs, request.pattern, request.actors)
+            rows = run._rows(conducting, request, own, pairs, lambda *_: None, looked)
             found.append(run._judged(rows, looked))
     return found
 

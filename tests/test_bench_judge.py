@@ -98,6 +98,13 @@ def test_little_data_and_much_else_on_the_line_prove_nothing() -> None:
     assert getattr(judge.run(row(), busy, {}).path, "verdict", None) == UNVERIFIED
 
 
+def test_within_a_node_it_is_the_loopback_that_others_may_use() -> None:
+    for idle, verdict in (({"eth0": 1e9}, "proven"), ({"lo": 1e9}, UNVERIFIED)):
+        target = node(idle_bytes_per_second=idle)
+        run = judge.run(row(name="lo")._replace(way="loopback"), Ends(target, target, is_one_node=True), {})
+        assert getattr(run.path, "verdict", None) == verdict
+
+
 def test_what_is_wrong_outranks_what_is_odd() -> None:
     run = judge.run(row(moved=0.001, wrong="byte 7 of 32 is 0x01, 0x11 was sent", verified=False), BETWEEN, {})
     assert (run.status, run.verified, run.bandwidth_bytes_per_second) == ("corrupt", False, None)

@@ -151,6 +151,22 @@ def test_a_rate_that_changes_in_the_middle_is_unstable(pair: RayCluster) -> None
     assert run["bandwidth_bytes_per_second"]["ci95_low"] < 0.5 * run["bandwidth_bytes_per_second"]["ci95_high"]
 
 
+def test_weights_come_to_every_reader_by_the_link(pair: RayCluster, tmp_path: Path) -> None:
+    (tmp_path / "list").write_text("2048x2048 bf16\n4MiB\n" + "1MiB\n" * 8)
+    document = measured(
+        pair, "--transport", "tcp,object-store", "--pattern", "weight-sync", "--actors", "2x2", "--budget", "8s",
+        "--tensors", str(tmp_path / "list"),
+    )  # fmt: skip
+    for transport, copies in (("tcp", 2), ("object-store", 1)):  # a raylet pulls an object once
+        run = rows(document, transport)[20 << 20]
+        assert run["verified"] is True
+        assert run["sync"]["trainers"] == ["host-1"] * 2
+        assert run["sync"]["readers"] == ["host-2"] * 2
+        assert run["path"]["verdict"] == "proven"
+        assert run["path"]["devices"][0]["expected_bytes"] == copies * (20 << 20) * run["iterations"]
+        assert run["latency_seconds"]["p50"] > 0.95 * copies * (20 << 20) / way(pair).payload_rate
+
+
 def sent(host: LinkedHost) -> int:
     """Bytes that left through its cable so far."""
     line = next(one for one in Path(f"/proc/{host.pid}/net/dev").read_text().splitlines() if "eth0:" in one)

@@ -41,8 +41,8 @@ LATENCY, BANDWIDTH = "latency_seconds", "bandwidth_bytes_per_second"
 NOT_IN_BASELINE, NOT_MEASURED = "not in the baseline", "not measured now"
 _NO_FIGURE = (SUSPECT, MISMATCH, CORRUPT, FAILED, UNAVAILABLE)
 
-Operation = tuple[str, str, str, str, int, "int | None"]
-"""Transport, pattern, mode, destination, size, window."""
+Operation = tuple[str, str, str, str, int, "int | None", str]
+"""Transport, pattern, mode, destination, size, window; of weight-sync the tensors and how many actors."""
 
 
 class Figure(NamedTuple):
@@ -90,7 +90,9 @@ def _key(run: Run) -> tuple[Operation, Endpoint, Endpoint]:
 
 
 def _operation(run: Run) -> Operation:
-    return (run.transport, run.pattern, run.mode, run.destination, run.size_bytes, run.window)
+    who = run.sync
+    sync = f"{who.name} {who.tensors} {len(who.trainers)}x{len(who.readers)}" if who is not None else ""
+    return (run.transport, run.pattern, run.mode, run.destination, run.size_bytes, run.window, sync)
 
 
 class _Baseline:

@@ -147,10 +147,16 @@ class Conductor:
         self._tell("node", id=node_id, **told)
 
     def measure(
-        self, transport: str, nodes: Sequence[str], transfers: Sequence[Mapping[str, Any]], seconds: float
+        self,
+        transport: str,
+        nodes: Sequence[str],
+        transfers: Sequence[Mapping[str, Any]],
+        seconds: float,
+        trainers: int | None = None,
     ) -> None:
-        """One transport between these nodes, the source first, row by row; at most so long."""
-        worker = threading.Thread(target=self._measure, args=(transport, nodes, transfers), daemon=True)
+        """One transport between these nodes, the source first, row by row; at most so long. Of weight-sync so many are
+        the trainers', and the others the readers'."""
+        worker = threading.Thread(target=self._measure, args=(transport, nodes, transfers, trainers), daemon=True)
         worker.start()
         worker.join(seconds)
         if worker.is_alive():
@@ -158,12 +164,15 @@ class Conductor:
             self._end_ends()
             worker.join(_CLOSE_SECONDS)
 
-    def _measure(self, transport: str, nodes: Sequence[str], transfers: Sequence[Mapping[str, Any]]) -> None:
+    def _measure(
+        self, transport: str, nodes: Sequence[str], transfers: Sequence[Mapping[str, Any]], trainers: int | None
+    ) -> None:
         session: Session | None = None
         try:
-            session, ends = self._opened(transport, nodes)
+            session, ends = self._opened(transport, nodes, trainers)
+            counted = ends if trainers is None else [ends[0], ends[trainers]]
             for number, given in enumerate(transfers):
-                self._row(number, Transfer(**given), session, ends)
+                self._row(number, Transfer(**given), session, counted)
         except Unavailable as error:
             self._tell("unavailable", why=str(error))
         except _FAILURES as error:
@@ -176,8 +185,10 @@ class Conductor:
                     session.close()
             self._end_ends()
 
-    def _opened(self, transport: str, nodes: Sequence[str]) -> tuple[Session, list[RayEnd]]:
-        """New ends on these nodes, and the transport between them."""
+    def _opened(
+        self, transport: str, nodes: Sequence[str], trainers: int | None = None
+    ) -> tuple[Session, list[RayEnd]]:
+        """New ends on these nodes, and the transport between them, or from the first of them to the others."""
         module, _, name = self._entries[transport].partition(":")
         plugin = getattr(import_module(module), name)()
         begun = time.monotonic()
@@ -187,7 +198,8 @@ class Conductor:
         self._ends += ends
         for end in ends:
             end.ready()
-        session: Session = plugin.open(ends)
+        session: Session
+        session = plugin.open(ends) if trainers is None else plugin.open_sync(ends[:trainers], ends[trainers:])
         self._tell("opened", seconds=time.monotonic() - begun)
         return session, ends
 

@@ -20,6 +20,7 @@ from raxl.model.measurement import (
     SUSPECT,
     UNAVAILABLE,
     UNSTABLE,
+    WEIGHT_SYNC,
     WENT_ELSEWHERE,
     Ceiling,
     Endpoint,
@@ -47,7 +48,7 @@ def run(row: Row, ends: Ends, copies: Mapping[int, float], way: Path | None = No
     bare = Run(
         transport=row.transport,
         source=Endpoint(row.nodes[0], devices[0]),
-        target=Endpoint(row.nodes[-1], devices[-1]),
+        target=Endpoint(row.sync.readers[0] if row.sync else row.nodes[-1], devices[-1]),
         pattern=row.transfer.pattern,
         mode=row.taken.mode if row.taken else "single",
         destination=(row.taken.destination if row.taken else None) or row.transfer.destination,
@@ -55,13 +56,14 @@ def run(row: Row, ends: Ends, copies: Mapping[int, float], way: Path | None = No
         iterations=row.taken.transfers if row.taken else 0,
         warmup=row.taken.warmup if row.taken else 0,
         status=OK,
+        sync=replace(row.sync, messages_seconds=row.taken.messages_seconds) if row.sync and row.taken else row.sync,
     )
     if row.unavailable is not None:
         return replace(bare, status=UNAVAILABLE, error=row.unavailable)
     if row.taken is None or not row.taken.samples:
         return replace(bare, status=FAILED, error=row.failed or "it gave no sample")
-    if way is None and row.moved and row.transfer.pattern == P2P:
-        way = proof.path(row, ends, row.transfer.size_bytes * row.taken.transfers)
+    if way is None and row.moved and row.transfer.pattern in (P2P, WEIGHT_SYNC):
+        way = proof.path(row, ends, row.taken.arrived or row.transfer.size_bytes * row.taken.transfers)
     return _measured(bare, row, row.taken, ends, copies, way)
 
 
@@ -69,7 +71,8 @@ def _measured(bare: Run, row: Row, taken: Taken, ends: Ends, copies: Mapping[int
     size = row.transfer.size_bytes
     bandwidth = statistics.bandwidth_of(size, taken.samples) if size > LATENCY_BYTES and not taken.is_mapped else None
     copy = copies.get(size) if row.way != TARGET else None
-    bound = _bound(path, ends, copy) if bandwidth is not None else None
+    is_shared = row.sync is not None and len(row.nodes) > 2
+    bound = _bound(path, ends, copy) if bandwidth is not None and not is_shared else None
     ceiling = None
     if bound is not None and bandwidth is not None:
         ceiling = wire.ceiling(bound.name, bound.bandwidth_bytes_per_second, bandwidth.median)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from raxl.model.measurement import Sync
 from raxl.transfer import Taken, Transfer
 
 
@@ -13,7 +14,7 @@ class Row(NamedTuple):
 
     transport: str
     nodes: tuple[str, ...]
-    """Names: the source, then the target; of a collective the ranks."""
+    """Names: the source, then the target; of a collective the ranks; of weight-sync the trainers, then the readers."""
     transfer: Transfer
     way: str
     """What the transport says that it goes over within a node: `memory`, `loopback`."""
@@ -22,6 +23,7 @@ class Row(NamedTuple):
     """By end: bytes received and sent, by device."""
     seconds: float = 0.0
     """From the first reading of the counters to the last."""
+    sync: Sync | None = None
     failed: str | None = None
     unavailable: str | None = None
 

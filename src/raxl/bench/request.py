@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from raxl.errors import UsageError
 from raxl.model.measurement import P2P, REUSED, Bench
+
+if TYPE_CHECKING:
+    from raxl.bench.tensor_list import TensorList
 
 SCREEN, ALL = "screen", "all"
 KILL_SOURCE, KILL_TARGET, PAUSE, PARTITION = "kill-source", "kill-target", "pause", "partition"
@@ -31,6 +34,10 @@ class Request(NamedTuple):
     pairs: str = ALL
     sizes: tuple[int, ...] = LATENCY_SIZES + BANDWIDTH_SIZES
     pattern: str = P2P
+    tensors: TensorList | None = None
+    """Of weight-sync: what is moved; `sizes` is its size then."""
+    actors: tuple[int, int] = (1, 1)
+    """Of weight-sync: how many train, how many infer."""
     destination: str = REUSED
     streams: int = 1
     is_bidirectional: bool = False

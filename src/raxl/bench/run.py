@@ -8,16 +8,17 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from raxl import __version__
-from raxl.bench import compare, faults, fitting, judge, recommend, screen
+from raxl.bench import casting, compare, faults, fitting, judge, recommend, screen
 from raxl.bench.conducting import Conducting
 from raxl.bench.readings import Ends, Row
 from raxl.bench.request import ALL, LATENCY_SIZES, SCREEN, Request
 from raxl.collect import clock
 from raxl.errors import UsageError
 from raxl.model.codec import BENCH
-from raxl.model.measurement import COLLECTIVES, Bench, Run
+from raxl.model.measurement import COLLECTIVES, WEIGHT_SYNC, Bench, Run, Sync
 from raxl.plugins import discovery, registry
 from raxl.transfer import Taken, Transfer
+from raxl.transfer.sync import patience
 
 if TYPE_CHECKING:
     from raxl.transports import TransportPlugin
@@ -27,6 +28,7 @@ _PREFIXES = ("UCX_", "NCCL_", "RCCL_", "GLOO_", "FI_")
 _ROW_SECONDS = (0.2, 3.0)
 _SETUP_SECONDS = 90.0
 """A worker on a busy node, a library that is imported there, and its first connection."""
+_NO_LISTS = "it moves no lists of tensors"
 _SAMPLES = ((64 << 10, 200), (1 << 20, 50), (64 << 20, 15), (1 << 60, 7))
 """How often a size is repeated at most."""
 
@@ -40,10 +42,14 @@ class Pair(NamedTuple):
     target: Mapping[str, Any]
     ranks: Sequence[Mapping[str, Any]] = ()
     """Of a collective: all nodes, of which the two are the first and the last."""
+    cast: casting.Cast | None = None
+    """Of weight-sync: the actors' nodes, of which the two are the first trainer's and the first reader's."""
 
     @property
     def nodes(self) -> Sequence[Mapping[str, Any]]:
         """Where the ends are."""
+        if self.cast is not None:
+            return (*self.cast.trainers, *self.cast.readers)
         return self.ranks or (self.source, self.target)
 
 
@@ -53,8 +59,8 @@ def bench(request: Request, progress: Progress = lambda done, total, words: None
     variables = {**_given(), **(faults.VARIABLES if request.fault else {})}
     with Conducting(request.address, entries, _store_bytes(request), variables) as conducting:
         nodes = conducting.nodes()
-        is_screening = request.pairs == SCREEN and len(nodes) > 1
-        pairs = [] if is_screening else _pairs(nodes, _wanted(request), request.pattern)
+        is_screening = request.pairs == SCREEN and len(nodes) > 1 and request.pattern != WEIGHT_SYNC
+        pairs = [] if is_screening else _pairs(nodes, _wanted(request), request.pattern, request.actors)
         looked = _looked(conducting, nodes if is_screening else _taking_part(pairs))
         document = Bench(
             schema=BENCH,
@@ -68,7 +74,7 @@ def bench(request: Request, progress: Progress = lambda done, total, words: None
         if request.fault:
             hurt = [faults.fault(conducting, request, name, pair.nodes) for pair in pairs for name in entries]
             return replace(document, faults=hurt)
-        runs = _judged(_rows(conducting, request, entries, pairs, progress), looked)
+        runs = _judged(_rows(conducting, request, entries, pairs, progress, looked), looked)
     document = replace(document, runs=runs, fits=fitting.fits(runs))
     if request.wants_recommendations:
         document = replace(document, recommendations=recommend.recommendations(runs))
@@ -98,9 +104,15 @@ def _entries(request: Request) -> dict[str, str]:
     return {name: known[name] for name in wanted}
 
 
-def _pairs(nodes: Sequence[Mapping[str, Any]], wanted: str, pattern: str) -> list[Pair]:
+def _pairs(
+    nodes: Sequence[Mapping[str, Any]], wanted: str, pattern: str, actors: tuple[int, int] = (1, 1)
+) -> list[Pair]:
     """Both directions of every pair, or the ones that were named. A collective has an end on each node, and two on the
-    only one. Raises UsageError for a node that is not there."""
+    only one; the actors of weight-sync are over all nodes, or those of each pair. Raises UsageError for a node that is
+    not there."""
+    if pattern == WEIGHT_SYNC:
+        within = [casting.ordered(nodes)] if wanted == ALL else [_named(nodes, word)[:2] for word in wanted.split(",")]
+        return [_cast(of_pair, actors) for of_pair in within]
     if wanted != ALL:
         return [_named(nodes, word) for word in wanted.split(",")]
     if pattern in COLLECTIVES and len(nodes) > 1:
@@ -108,6 +120,11 @@ def _pairs(nodes: Sequence[Mapping[str, Any]], wanted: str, pattern: str) -> lis
     if len(nodes) == 1:
         return [Pair(nodes[0], nodes[0])]
     return [Pair(a, b) for a in nodes for b in nodes if a is not b]
+
+
+def _cast(nodes: Sequence[Mapping[str, Any]], actors: tuple[int, int]) -> Pair:
+    found = casting.cast(nodes[:1] if nodes[0] is nodes[-1] else nodes, *actors)
+    return Pair(found.trainers[0], found.readers[0], cast=found)
 
 
 def _named(nodes: Sequence[Mapping[str, Any]], word: str) -> Pair:
@@ -132,6 +149,7 @@ def _rows(
     entries: Mapping[str, str],
     pairs: Sequence[Pair],
     progress: Progress,
+    looked: Mapping[str, Mapping[str, Any]],
 ) -> Iterator[tuple[Pair, Row]]:
     plugins = {name: _loaded(name, entry) for name, entry in entries.items()}
     able = {name: plugin for name, plugin in plugins.items() if request.pattern in plugin.patterns}
@@ -140,9 +158,17 @@ def _rows(
     transfers = [_transfer(request, size, each) for size in request.sizes]
     done, total = 0, len(pairs) * len(able) * len(transfers)
     for pair in pairs:
+        sync = _sync(request, pair)
+        names = tuple(node["name"] for node in pair.nodes)
+        for name, plugin in plugins.items() if sync is not None else ():
+            if name not in able:
+                yield pair, Row(name, names, transfers[0], plugin.way, sync=sync, unavailable=_NO_LISTS)
         for name, plugin in able.items():
             progress(done, total, name)
-            bare = Row(name, tuple(node["name"] for node in pair.nodes), transfers[0], plugin.way)
+            bare = Row(name, names, transfers[0], plugin.way, sync=sync)
+            if pair.cast is not None and (why := casting.lacking(pair.cast, transfers[0], looked)) is not None:
+                yield pair, bare._replace(failed=why)
+                continue
             taken = 0
             for row in _measured(conducting, bare, pair, transfers):
                 taken += row.taken is not None
@@ -167,11 +193,14 @@ def _loaded(name: str, entry: str) -> TransportPlugin:
 def _measured(conducting: Conducting, bare: Row, pair: Pair, transfers: Sequence[Transfer]) -> Iterator[Row]:
     """A row a size; one alone where the transport is unavailable."""
     limit = _SETUP_SECONDS + sum(10 * one.seconds + one.least_seconds + 10.0 for one in transfers)
+    if pair.cast is not None:
+        limit += 2 * sum(patience(one.size_bytes, len(pair.cast.readers)) for one in transfers)
     question = {
         "transport": bare.transport,
         "nodes": [node["id"] for node in pair.nodes],
         "transfers": [asdict(one) for one in transfers],
         "seconds": limit,
+        "trainers": len(pair.cast.trainers) if pair.cast is not None else None,
     }
     number = -1
     for word, told in conducting.ask("measure", limit + 30.0, **question):
@@ -190,6 +219,13 @@ def _measured(conducting: Conducting, bare: Row, pair: Pair, transfers: Sequence
             yield bare._replace(transfer=transfers[max(number, 0)], failed=told["why"])
 
 
+def _sync(request: Request, pair: Pair) -> Sync | None:
+    if pair.cast is None or request.tensors is None:
+        return None
+    trainers, readers = (tuple(str(node["name"]) for node in nodes) for nodes in pair.cast)
+    return Sync(request.tensors.name, len(request.tensors.sizes), trainers, readers)
+
+
 def _transfer(request: Request, size: int, seconds: float) -> Transfer:
     most = next(count for limit, count in _SAMPLES if size <= limit)
     return Transfer(
@@ -201,6 +237,7 @@ def _transfer(request: Request, size: int, seconds: float) -> Transfer:
         most_samples=most,
         seconds=seconds,
         least_seconds=request.least_seconds,
+        sizes=request.tensors.sizes if request.tensors is not None else (),
         is_damaged=request.is_damaged,
     )
 

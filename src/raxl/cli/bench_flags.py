@@ -27,6 +27,7 @@ class Pattern(str, Enum):
     reduce_scatter = "reduce-scatter"
     all_to_all = "all-to-all"
     broadcast = "broadcast"
+    weight_sync = "weight-sync"
 
 
 class Destination(str, Enum):
@@ -63,7 +64,26 @@ Sizes = Annotated[
         help="1KiB:256MiB in steps of four, or 8,64KiB,1GiB [default: 8 B to 64 MiB].",
     ),
 ]
-Patterns = Annotated[Pattern, typer.Option("--pattern", help="Between two ends, or among all nodes.")]
+Patterns = Annotated[
+    Pattern, typer.Option("--pattern", help="Between two ends, among all nodes, or from trainers to inference.")
+]
+Tensors = Annotated[
+    Optional[str],
+    typer.Option(
+        "--tensors",
+        metavar="NAME|FILE",
+        help="Of weight-sync: a model (llama-3-8b, …), or a file: lines of 4096x4096 bf16 or 16MiB, JSON of "
+        "shape and dtype, or safetensors [default: qwen2.5-0.5b].",
+    ),
+]
+Actors = Annotated[
+    Optional[str],
+    typer.Option(
+        "--actors",
+        metavar="NxM",
+        help="Of weight-sync: N actors train, on the first nodes; M infer, on the last [default: 1x1].",
+    ),
+]
 Destinations = Annotated[
     Destination,
     typer.Option("--destination", help="Reused memory, or fresh pages, which on hosts cost more than the wire."),

@@ -30,6 +30,8 @@ def command(
     pairs: flags.Pairs = None,
     sizes: flags.Sizes = None,
     pattern: flags.Patterns = flags.Pattern.p2p,
+    tensors: flags.Tensors = None,
+    actors: flags.Actors = None,
     destination: flags.Destinations = flags.Destination.reused,
     streams: flags.Streams = 1,
     bidirectional: flags.Bidirectional = False,
@@ -64,10 +66,16 @@ def command(
     unknown = [name for name in named or () if name not in known]
     if unknown:
         raise UsageError(f"no transport is called {unknown[0]!r}", f"known: {', '.join(known)}")
+    is_sync = pattern is flags.Pattern.weight_sync
+    if (tensors or actors) and not is_sync:
+        raise UsageError("--tensors and --actors are of --pattern weight-sync")
+    if is_sync and (sizes or fault or streams > 1 or bidirectional or pairs == request.SCREEN):
+        others = "--sizes, --fault, --streams, --bidirectional and --pairs screen"
+        raise UsageError(f"{others} are not of --pattern weight-sync", "--tensors says how much is moved")
     wanted = request.Request(
         address=clusters.address_of(address) if cluster else None,
         transports=named,
-        pairs=pairs or (request.SCREEN if cluster and fault is None else request.ALL),
+        pairs=pairs or (request.SCREEN if cluster and fault is None and not is_sync else request.ALL),
         sizes=request.sizes(sizes) if sizes else request.Request().sizes,
         pattern=pattern.value,
         destination=destination.value,
@@ -80,7 +88,21 @@ def command(
         wants_recommendations=recommend,
         fault=fault.value if fault else None,
     )
+    if is_sync:
+        wanted = _synced(wanted, tensors, actors)
     raise typer.Exit(run(Options(wanted, format_, expand, output), Streams()))
+
+
+def _synced(wanted: Request, tensors: str | None, actors: str | None) -> Request:
+    """With the tensors, and who sends them to whom. Raises UsageError, UnreadableInput."""
+    from raxl.bench import tensor_list
+    from raxl.errors import UsageError
+
+    found = tensor_list.tensors(tensors or tensor_list.DEFAULT)
+    trainers, readers = tensor_list.actors(actors or "1x1")
+    if trainers > len(found.sizes):
+        raise UsageError(f"--actors {actors}", f"{found.name} has {len(found.sizes)} tensors, too few to deal out")
+    return wanted._replace(tensors=found, actors=(trainers, readers), sizes=(found.size_bytes,))
 
 
 def _baseline(path: Path | None) -> Bench | None:

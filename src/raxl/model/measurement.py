@@ -105,6 +105,22 @@ class Path:
 
 
 @dataclass(frozen=True)
+class Sync:
+    """Of weight-sync: which tensors went from whom to whom."""
+
+    name: str
+    """Of the model, or of the file that lists them."""
+    tensors: int
+    """How many."""
+    trainers: tuple[str, ...]
+    """Nodes, one for each actor. Each holds its part of the tensors."""
+    readers: tuple[str, ...]
+    """Of the inference actors, each of which gets all of them."""
+    messages_seconds: float | None = None
+    """What the messages that order one transfer take alone; it is in the time, too."""
+
+
+@dataclass(frozen=True)
 class Run:
     """One row: a transport between two ends, at one size."""
 
@@ -140,6 +156,9 @@ class Run:
     end_to_end_seconds: float | None = None
     """As the caller of Ray sees it: calls, scheduling and all; the median."""
     path: Path | None = None
+    sync: Sync | None = None
+    """Of weight-sync: `source` is the first trainer, `target` the first reader, `size_bytes` and the bandwidth are what
+    each reader gets, and the latency is the time to the last byte at the last of them, publishing and all."""
     error: str | None = None
     """Why it failed or is unavailable, and what to do; what is odd about a row that is neither."""
 

@@ -58,6 +58,11 @@ _COLUMNS: Mapping[str, str] = {
     "fit_bandwidth_bytes_per_second": "fit.bandwidth_bytes_per_second",
     "fit_half_bandwidth_bytes": "fit.half_bandwidth_bytes",
     "error": "error",
+    "tensors": "sync.tensors",
+    "tensors_of": "sync.name",
+    "trainers": "sync.trainers",
+    "readers": "sync.readers",
+    "messages_seconds": "sync.messages_seconds",
 }
 """Where in a run each column's value is, or in the line that was fitted through it. New ones come at the end."""
 COLUMNS = tuple(_COLUMNS)
@@ -88,6 +93,8 @@ def _cell(value: Any) -> str:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, tuple) and all(isinstance(one, str) for one in value):
+        return _cell(" ".join(value))
     if isinstance(value, tuple):
         return _moved(value)
     if not isinstance(value, str):

@@ -25,6 +25,8 @@ _HELPS = {
     "raxl_bench_phase_seconds": "Where the time of a row went.",
     "raxl_bench_cold_seconds": "The very first transfer, which is in no other figure.",
     "raxl_bench_end_to_end_seconds": "One transfer as the caller of Ray sees it.",
+    "raxl_bench_messages_seconds": "Of weight-sync: what the messages that order one transfer take alone.",
+    "raxl_bench_tensors": "Of weight-sync: how many tensors were moved.",
     "raxl_bench_path": "Always 1; the labels say which device should have carried it, and what its counters say.",
     "raxl_bench_path_moved_bytes": "What a device's own counters say that it carried.",
     "raxl_bench_path_expected_bytes": "What it should have carried.",
@@ -101,6 +103,10 @@ def _run(found: Families, run: Run) -> None:
         "destination": run.destination,
         "size_bytes": str(run.size_bytes),
     }
+    if sync := run.sync:
+        labels |= {"trainers": str(len(sync.trainers)), "readers": str(len(sync.readers))}
+        found.add("raxl_bench_messages_seconds", labels, sync.messages_seconds)
+        found.add("raxl_bench_tensors", {**labels, "list": sync.name}, sync.tensors)
     found.add("raxl_bench_status", {**labels, "status": run.status}, 1)
     found.add("raxl_bench_verified", labels, int(run.verified))
     for name in ("iterations", "warmup", "samples", "stalls", "cold_seconds", "end_to_end_seconds"):

@@ -13,6 +13,7 @@ from raxl.render.bench_faults import badness
 from raxl.render.bench_notes import measured
 from raxl.render.bench_pairs import Group, differ, key, middle
 from raxl.render.bench_slow import subject
+from raxl.render.bench_sync import summary
 from raxl.render.bench_units import percent, rate, size
 from raxl.render.naming import counted
 from raxl.render.quantity import listed
@@ -37,6 +38,8 @@ def sentences(document: Bench, groups: Sequence[Group]) -> list[str]:
 def _measured(document: Bench, groups: Sequence[Group]) -> str:
     names = measured(document)
     missing = {run.transport for run in document.runs if run.status == m.UNAVAILABLE}
+    if not groups and (told := summary(document.runs)):
+        return told
     if not groups and document.faults and not missing:
         return f"{counted(len(document.faults), 'fault')} tried; no speed was measured."
     if not groups:

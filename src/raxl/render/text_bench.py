@@ -18,6 +18,7 @@ from raxl.render.bench_regressions import regressions
 from raxl.render.bench_rows import table
 from raxl.render.bench_sentence import sentences
 from raxl.render.bench_slow import slow
+from raxl.render.bench_sync import synced
 from raxl.render.bench_units import percent, rate, size, unbroken
 from raxl.render.columns import Column, Row, lay_out
 from raxl.render.text import Line, Page, parted
@@ -38,9 +39,10 @@ _EXCEPTIONS = (
 def bench(document: Bench, width: int, *, expand: bool = False, unicode: bool = True) -> list[Line]:
     """The result as text; pairs that are alike once unless `expand`, which adds a line for every run."""
     page = Page(width, unicode)
-    found = groups(document.runs, fold=not expand)
+    found = groups([run for run in document.runs if run.sync is None], fold=not expand)
     shown, brief = (found, []) if expand or len(found) <= _MOST_TABLES else _chosen(found)
     blocks = [slow(page, document.slow), regressions(page, document.regressions), faults(page, document.faults)]
+    blocks += synced(page, document.runs)
     for group in shown:
         if group is shown[-1]:
             blocks.append(_exceptions(page, brief))

@@ -70,6 +70,10 @@ class Taken:
     """Whose memory it moved, by end: `cpu`, `nvidia:0`; empty for the host's."""
     destination: str | None = None
     """What it received into, where it is not what was asked for."""
+    arrived: int | None = None
+    """Bytes that came to the target's node, where they are more than the size by the transfers."""
+    messages_seconds: float | None = None
+    """Of weight-sync: what the messages that order a transfer take alone."""
     remark: str | None = None
     stopped: str = ""
     """Why the loop ended: `steady`, `samples` or `time`."""

@@ -150,11 +150,8 @@ class Sent:
         return taken
 
     def close(self) -> None:
-        if self._group is not None:
-            from ray.experimental.collective import destroy_collective_group
-
-            group, self._group = self._group, None
-            destroy_collective_group(group)
+        group, self._group = self._group, None
+        leave(group)
 
 
 class _Sample:
@@ -190,7 +187,13 @@ def session(ends: Ends, name: str, devices: Sequence[str] = ("cpu",), takes_targ
 
 
 def grouped(ends: Ends, name: str, devices: Sequence[str]) -> Sent:
-    """A transport of Ray's collective groups: `GLOO`, `NCCL`."""
+    """A transport of Ray's collective groups, `GLOO` or `NCCL`, from the first end to the second."""
+    group, seconds = group_of(ends, name, devices)
+    return Sent(ends, name, seconds, group)
+
+
+def group_of(ends: Ends, name: str, devices: Sequence[str]) -> tuple[Any, float]:
+    """A collective group of all ends, and the seconds until it was there. Raises `Unavailable`."""
     try:
         import torch  # noqa: F401
     except ImportError:
@@ -202,8 +205,16 @@ def grouped(ends: Ends, name: str, devices: Sequence[str]) -> Sent:
         begun = time.monotonic()
         group = create_collective_group([end.handle for end in ends], backend=name.lower())
     except Exception as error:  # gloo, NCCL and Ray's own checks raise what they like
-        raise Unavailable(f"no group of both ends: {first_line(error)}") from error
-    return Sent(ends, name, seconds + time.monotonic() - begun, group)
+        raise Unavailable(f"no group of the ends: {first_line(error)}") from error
+    return group, seconds + time.monotonic() - begun
+
+
+def leave(group: Any) -> None:
+    """Ends a group that `group_of` gave; None is none."""
+    if group is not None:
+        from ray.experimental.collective import destroy_collective_group
+
+        destroy_collective_group(group)
 
 
 def make_ready(state: dict[str, Any], name: str, known: Known | None) -> tuple[str | None, bool, bool]:
@@ -295,7 +306,7 @@ def pull(
         if buffer is not None and got.data_ptr() != buffer.data_ptr():
             taken.destination = FRESH
         last[0] = got
-        taken.wrong = taken.wrong or payload.stamps_differ(_bytes(got), transfer.seed, iteration)
+        taken.wrong = taken.wrong or payload.stamps_differ(bytes_of(got), transfer.seed, iteration)
         return ended - fetching if inside is None else inside
 
     told = timed(step, transfer.most_samples, transfer.seconds, transfer.least_seconds)
@@ -340,7 +351,7 @@ def consume(state: dict[str, Any], transfer: Transfer, iteration: int, tensor: A
     seconds = watch.seconds
     watch.reset()
     state["last"] = tensor
-    return seconds, payload.stamps_differ(_bytes(tensor), transfer.seed, iteration)
+    return seconds, payload.stamps_differ(bytes_of(tensor), transfer.seed, iteration)
 
 
 def verify(state: dict[str, Any], transfer: Transfer, iteration: int) -> tuple[str | None, float]:
@@ -349,7 +360,7 @@ def verify(state: dict[str, Any], transfer: Transfer, iteration: int) -> tuple[s
 
 
 def _verified(tensor: Any, transfer: Transfer, iteration: int) -> tuple[str | None, float]:
-    received = _bytes(tensor)
+    received = bytes_of(tensor)
     if transfer.is_damaged:
         payload.damage(received)
     begun = time.perf_counter()
@@ -415,6 +426,6 @@ def _read_through(tensor: Any) -> str:
     return f"nothing moved; a consumer that reads all of it does so at {rate / 1e9:.2f} GB/s"
 
 
-def _bytes(tensor: Any) -> memoryview:
+def bytes_of(tensor: Any) -> memoryview:
     """Its bytes; of a device's memory a copy."""
     return memoryview(tensor.detach().cpu().numpy()).cast("B")

@@ -25,9 +25,10 @@ class TransportPlugin(Protocol):
     way: str
     """What it goes over within a node: `loopback` or `memory`; `target` where nothing leaves the target."""
 
-    # A plug-in may have two more. `gpus`: of its GPUs, how many each end needs Ray to give it where `devices` names
+    # A plug-in may have three more. `gpus`: of its GPUs, how many each end needs Ray to give it where `devices` names
     # `cuda` (1.0). `prepare()`: run in the driver before the ends are made, where what is registered with Ray has to
-    # be; raises `Unavailable`.
+    # be; raises `Unavailable`. `open_sync(trainers, readers)`: where `patterns` names `weight-sync`, sets up what moves
+    # a list of tensors from all of the first to each of the others (`raxl.transfer.sync`); raises `Unavailable`.
 
     def environment(self, own: Mapping[str, str]) -> Mapping[str, str]:
         """Variables that its process needs at an end: `own` holds the node's `address` and the `interface` with it."""

@@ -10,9 +10,11 @@ from __future__ import annotations
 import time
 from typing import Any, Mapping
 
-from raxl.model.measurement import FRESH, P2P
-from raxl.transfer import End, EndFailed, Ends, Taken, Transfer, payload
+from raxl.model.measurement import FRESH, P2P, WEIGHT_SYNC
+from raxl.transfer import End, EndFailed, Ends, Session, Taken, Transfer, payload
 from raxl.transfer.statistics import median
+from raxl.transfer.sync import SyncSession, dealt
+from raxl.transfer.sync_objects import Objects
 from raxl.transfer.timing import timed
 
 INLINE_BYTES = 100 << 10
@@ -25,7 +27,7 @@ class ObjectStore:
     """Ray's shared memory, and what its raylets copy between them."""
 
     transport = "object-store"
-    patterns = (P2P,)
+    patterns = (P2P, WEIGHT_SYNC)
     devices = ("cpu",)
     needs_tensor_transport = False
     way = "memory"
@@ -35,6 +37,9 @@ class ObjectStore:
 
     def open(self, ends: Ends) -> ObjectStoreSession:
         return ObjectStoreSession(ends)
+
+    def open_sync(self, trainers: Ends, readers: Ends) -> Session:
+        return SyncSession(trainers, readers, Stored())
 
 
 class ObjectStoreSession:
@@ -54,6 +59,28 @@ class ObjectStoreSession:
 
     def close(self) -> None:
         """Nothing to give back: the objects go with the ends that made them."""
+
+
+class Stored(Objects):
+    """Weight-sync: a put a trainer, of all of its tensors, and a get a reader."""
+
+    def __init__(self) -> None:
+        super().__init__(put)
+
+    def prepare(self, trainers: Ends, readers: Ends, transfer: Transfer, seconds: float) -> None:
+        sizes = [sum(part.sizes) for part in dealt(transfer, len(trainers))]
+        for trainer in trainers:
+            _room(trainer, sum(size for end, size in zip(trainers, sizes) if end.node_id == trainer.node_id))
+        for reader in readers:
+            _room(reader, transfer.size_bytes)
+
+    def finish(self, trainers: Ends, readers: Ends, taken: Taken) -> None:
+        """A node pulls each object once, whoever reads it there; within a node nobody does."""
+        taken.destination = FRESH
+        taken.arrived = None
+        taken.is_mapped = len({end.node_id for end in (*trainers, *readers)}) == 1
+        if taken.is_mapped:
+            taken.remark = "a put copies each tensor into the store once, which is in the time"
 
 
 class Block:
@@ -119,6 +146,13 @@ def publish(state: dict[str, Any], transfer: Transfer, iteration: int) -> tuple[
     begun = time.perf_counter()
     ref = ray.put(Block(buffer))
     return [ref], time.perf_counter() - begun
+
+
+def put(state: dict[str, Any]) -> list[Any]:
+    """At a trainer: a reference to all of its tensors, which lie in the store."""
+    import ray
+
+    return [ray.put([Block(buffer) for buffer in state["buffers"]])]
 
 
 def _remark(received: memoryview, is_one_node: bool) -> str | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Mapping
 
-from raxl.model.measurement import P2P
-from raxl.transfer import Ends, Session, rdt
+from raxl.model.measurement import P2P, WEIGHT_SYNC
+from raxl.transfer import Ends, Session, rdt, sync_rdt
 
 _NAME = "GLOO"
 
@@ -14,7 +14,7 @@ class RdtGloo:
     """Ray's transport over gloo, which is TCP, within a node too."""
 
     transport = "rdt-gloo"
-    patterns = (P2P,)
+    patterns = (P2P, WEIGHT_SYNC)
     devices = ("cpu",)
     needs_tensor_transport = True
     way = "loopback"
@@ -28,3 +28,7 @@ class RdtGloo:
 
     def open(self, ends: Ends) -> Session:
         return rdt.grouped(ends, _NAME, self.devices)
+
+    def open_sync(self, trainers: Ends, readers: Ends) -> Session:
+        group, seconds = rdt.group_of([*trainers, *readers], _NAME, self.devices)
+        return sync_rdt.Grouped(trainers, readers, _NAME, group, seconds)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import Any, Mapping
 
-from raxl.model.measurement import P2P
-from raxl.transfer import Ends, Taken, Transfer, rdt, ucx_log
+from raxl.model.measurement import P2P, WEIGHT_SYNC
+from raxl.transfer import End, Ends, Session, Taken, Transfer, rdt, sync_rdt, ucx_log
 from raxl.transfer.rdt_watch import Watch
+from raxl.transfer.sync import SyncSession
 
 _NAME = "NIXL"
 _STEP_SECONDS = 0.001
@@ -22,7 +23,7 @@ class RdtNixl:
     """Ray's transport over NIXL, which over most devices is UCX."""
 
     transport = "rdt-nixl"
-    patterns = (P2P,)
+    patterns = (P2P, WEIGHT_SYNC)
     devices = ("cuda", "cpu")
     gpus = 1.0
     needs_tensor_transport = True
@@ -38,6 +39,10 @@ class RdtNixl:
         _, seconds = rdt.opened(ends, _NAME, self.devices, known, _INSTALL)
         return RdtNixlSession(ends, seconds)
 
+    def open_sync(self, trainers: Ends, readers: Ends) -> Session:
+        _, seconds = rdt.opened([*trainers, *readers], _NAME, self.devices, known, _INSTALL)
+        return SyncSession(trainers, readers, Synced(_NAME, rdt.Memory(register, deregister)), seconds)
+
 
 class RdtNixlSession:
     """Agents at both ends."""
@@ -49,15 +54,28 @@ class RdtNixlSession:
 
     def measure(self, transfer: Transfer) -> Taken:
         taken = self._session.measure(transfer)
-        taken.protocol = ucx_log.chosen(self._ends[1].call(ucx_log.read), "ucp_get", transfer.size_bytes)
-        taken.carriers = ucx_log.carriers(taken.protocol or "")
-        if (taken.protocol or "").startswith("software emulation"):
-            told = "UCX has no read over what it goes by, and emulates it by messages"
-            taken.remark = "; ".join(word for word in (taken.remark, told) if word)
+        tell(self._ends[1], transfer.size_bytes, taken)
         return taken
 
     def close(self) -> None:
         self._session.close()
+
+
+class Synced(sync_rdt.Pulled):
+    """A list of tensors, each reader reading from every trainer."""
+
+    def finish(self, trainers: Ends, readers: Ends, taken: Taken) -> None:
+        super().finish(trainers, readers, taken)
+        tell(readers[0], self.largest, taken)
+
+
+def tell(target: End, size: int, taken: Taken) -> None:
+    """Adds to a row what UCX says there of a read of this size."""
+    taken.protocol = ucx_log.chosen(target.call(ucx_log.read), "ucp_get", size)
+    taken.carriers = ucx_log.carriers(taken.protocol or "")
+    if (taken.protocol or "").startswith("software emulation"):
+        told = "UCX has no read over what it goes by, and emulates it by messages"
+        taken.remark = "; ".join(word for word in (taken.remark, told) if word)
 
 
 def known(state: dict[str, Any], manager: Any, watch: Watch) -> None:

@@ -17,8 +17,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any, Mapping, Sequence
 
-from raxl.model.measurement import FRESH, P2P, SINGLE, STREAM
-from raxl.transfer import Ends, Taken, Transfer, channel, memory, payload
+from raxl.model.measurement import FRESH, P2P, SINGLE, STREAM, WEIGHT_SYNC
+from raxl.transfer import Ends, Session, Taken, Transfer, channel, memory, payload, sync_sockets
 from raxl.transfer.channel import ACK, CONNECT_SECONDS, END
 from raxl.transfer.statistics import median
 from raxl.transfer.timing import Timed, timed
@@ -31,7 +31,7 @@ class Tcp:
     """Sockets between two processes."""
 
     transport = "tcp"
-    patterns = (P2P,)
+    patterns = (P2P, WEIGHT_SYNC)
     devices = ("cpu",)
     needs_tensor_transport = False
     way = "loopback"
@@ -41,6 +41,9 @@ class Tcp:
 
     def open(self, ends: Ends) -> TcpSession:
         return TcpSession(ends)
+
+    def open_sync(self, trainers: Ends, readers: Ends) -> Session:
+        return sync_sockets.opened(trainers, readers)
 
 
 class TcpSession:
