@@ -20,20 +20,19 @@ from dataclasses import asdict
 from importlib import import_module
 from typing import Any
 
-from raxl.bench import injury
+from raxl.bench import injury, looking
+from raxl.bench.rounds import Rounds
+from raxl.bench.rounds import run as run_rounds
 from raxl.collect import ray_cluster
 from raxl.host import pack
-from raxl.transfer import EndFailed, EndLost, Session, Transfer, Unavailable, counters, meeting, ray_ends, state
-from raxl.transfer.ray_ends import RayEnd, RayPending
+from raxl.transfer import FAILURES, Session, Transfer, Unavailable, counters, ray_ends
+from raxl.transfer.ray_ends import RayEnd
 
-_IDLE_SECONDS = 0.2
-"""So long the devices' counters are watched before anything is sent: what moves then is not raxl's."""
 _CLOSE_SECONDS = 5.0
 _AT_ENDS = tuple(
     f"raxl.transfer.{name}" for name in ("counters", "cutting", "leftovers", "meeting", "ray_ends", "state")
 )
 """What runs at each end besides a transport."""
-_FAILURES = (EndLost, EndFailed, TimeoutError, Unavailable)
 
 
 def main() -> None:
@@ -111,40 +110,7 @@ class Conductor:
         for node_id in nodes:
             if node_id not in self._witnesses:
                 self._witnesses[node_id] = RayEnd(self._nodes[node_id], self._modules, {}, has_tensors=False)
-        asked = {node_id: self._asked(self._witnesses[node_id]) for node_id in nodes}
-        looked = {node_id: self._looked(node_id, pending) for node_id, pending in asked.items()}
-        time.sleep(_IDLE_SECONDS)
-        asked = {node_id: [self._witnesses[node_id].start(counters.read)] for node_id in looked}
-        for node_id, (pending,) in asked.items():
-            self._idle(node_id, pending, *looked[node_id])
-
-    def _asked(self, witness: RayEnd) -> list[RayPending]:
-        return [witness.start(state.read, witness.address), witness.start(counters.read)]
-
-    def _looked(self, node_id: str, pending: Sequence[RayPending]) -> tuple[dict[str, Any] | None, float]:
-        """What the node said of itself, with its counters in `counted`, and when they were read; None where it said
-        nothing."""
-        try:
-            told, counted = (one.result(ray_ends.START_SECONDS) for one in pending)
-        except _FAILURES as error:
-            self._tell("lost", id=node_id, why=str(error))
-            return None, 0.0
-        return {**told, "counted": counted}, time.monotonic()
-
-    def _idle(self, node_id: str, pending: RayPending, told: dict[str, Any] | None, since: float) -> None:
-        """Tells the node, with what its devices carried meanwhile."""
-        if told is None:
-            return
-        try:
-            after = pending.result(ray_ends.START_SECONDS)
-        except _FAILURES as error:
-            self._tell("lost", id=node_id, why=str(error))
-            return
-        seconds = time.monotonic() - since
-        moved = _moved(told.pop("counted"), after)
-        told["idle_bytes_per_second"] = {name: sum(both) / seconds for name, both in moved.items()}
-        self._own[node_id] = told
-        self._tell("node", id=node_id, **told)
+        self._own.update(looking.look({node_id: self._witnesses[node_id] for node_id in nodes}, self._tell))
 
     def measure(
         self,
@@ -175,7 +141,7 @@ class Conductor:
                 self._row(number, Transfer(**given), session, counted)
         except Unavailable as error:
             self._tell("unavailable", why=str(error))
-        except _FAILURES as error:
+        except FAILURES as error:
             self._tell("failed", why=str(error) or type(error).__name__)
         except Exception as error:  # a plug-in of others may raise anything, and rows that were told before stand
             self._tell("failed", why=f"{type(error).__name__}: {ray_ends.first_line(error)}")
@@ -213,7 +179,7 @@ class Conductor:
             self._tell("hurt", **told)
         except Unavailable as error:
             self._tell("unavailable", why=str(error))
-        except _FAILURES as error:
+        except FAILURES as error:
             self._tell("failed", why=str(error) or type(error).__name__)
         except Exception as error:
             self._tell("failed", why=f"{type(error).__name__}: {ray_ends.first_line(error)}")
@@ -226,51 +192,18 @@ class Conductor:
         taken = session.measure(transfer)
         seconds = time.monotonic() - begun
         after = _all(ends, counters.read)
-        moved = [_moved(one, other) for one, other in zip(before, after, strict=True)]
+        moved = [counters.moved(one, other) for one, other in zip(before, after, strict=True)]
         self._tell("taken", number=number, taken=asdict(taken), moved=moved, seconds=seconds)
 
-    def screen(self, rounds: Sequence[Sequence[Sequence[str]]], part_bytes: int, seconds: float, limit: float) -> None:
-        """All rounds of pairs of node ids, run by the ends themselves; `seconds` a direction of each."""
+    def screen(self, rounds: Rounds, part_bytes: int, seconds: float, limit: float) -> None:
+        """All rounds, with an end on each node that they name; see `raxl.bench.rounds`."""
         nodes = list(dict.fromkeys(node for pairs in rounds for pair in pairs for node in pair))
+        ends = {node: RayEnd(self._nodes[node], self._modules, {}, has_tensors=False) for node in nodes}
+        self._ends = list(ends.values())
         try:
-            ends = {node: RayEnd(self._nodes[node], self._modules, {}, has_tensors=False) for node in nodes}
-            self._ends = list(ends.values())
-            self._screened(ends, rounds, part_bytes, seconds, limit)
-        except _FAILURES as error:
-            self._tell("failed", why=str(error) or type(error).__name__)
+            run_rounds(ends, rounds, part_bytes, seconds, limit, self._tell)
         finally:
             self._end_ends()
-
-    def _screened(
-        self,
-        ends: Mapping[str, RayEnd],
-        rounds: Sequence[Sequence[Sequence[str]]],
-        part_bytes: int,
-        seconds: float,
-        limit: float,
-    ) -> None:
-        for end in ends.values():
-            end.ready()
-        asked = {node: end.start(meeting.listen, end.address) for node, end in ends.items()}
-        ports = {node: one.result(ray_ends.START_SECONDS) for node, one in asked.items()}
-        mine: dict[str, list[meeting.Meeting]] = {node: [] for node in ends}
-        for number, pairs in enumerate(rounds):
-            for first, second in pairs:
-                mine[first].append(meeting.Meeting(number, second, ends[second].address, ports[second], True))
-                mine[second].append(meeting.Meeting(number, first, ends[first].address, ports[first], False))
-        before = dict(zip(ends, _all(list(ends.values()), counters.read), strict=True))
-        begun = time.monotonic()
-        meets = {node: end.start(meeting.meet, mine[node], part_bytes, seconds) for node, end in ends.items()}
-        for node, one in meets.items():
-            try:
-                for sent in one.result(max(1.0, begun + limit - time.monotonic())):
-                    self._tell("sent", source=node, **sent._asdict())
-            except _FAILURES as error:
-                self._tell("lost", id=node, why=str(error))
-        for node, end in ends.items():
-            with suppress(*_FAILURES):
-                self._tell("carried", id=node, moved=_moved(before[node], end.call(counters.read)))
-                end.call(meeting.leave)
 
     def _gpus(self, plugin: Any, nodes: Sequence[str]) -> float:
         """How much of a GPU each end gets. Raises `Unavailable` where it needs one and Ray has none for it."""
@@ -306,12 +239,3 @@ def _nothing() -> None:
 
 def _all(ends: Sequence[RayEnd], function: Callable[..., Any]) -> list[Any]:
     return [one.result(ray_ends.START_SECONDS) for one in [end.start(function) for end in ends]]
-
-
-def _moved(before: Mapping[str, tuple[int, int]], after: Mapping[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
-    """Bytes that came in and went out between two readings, by device."""
-    return {
-        name: (after[name][0] - received, after[name][1] - sent)
-        for name, (received, sent) in before.items()
-        if name in after
-    }

@@ -12,7 +12,7 @@ from typing import Any
 
 from raxl.bench.request import KILL_SOURCE, KILL_TARGET, PARTITION, PAUSE
 from raxl.model.measurement import ALIVE, DEAD, HANGS, UNKNOWN
-from raxl.transfer import EndFailed, EndLost, Session, Transfer, Unavailable, cutting, leftovers
+from raxl.transfer import FAILURES, EndFailed, EndLost, Session, Transfer, Unavailable, cutting, leftovers
 from raxl.transfer.ray_ends import RayEnd, first_line
 
 _BEFORE_SECONDS = 0.3
@@ -20,7 +20,6 @@ _BEFORE_SECONDS = 0.3
 _ALIVE_SECONDS = 3.0
 _SMALL_BYTES = 1 << 20
 _GONE_SECONDS = 10.0
-FAILURES = (EndLost, EndFailed, TimeoutError, Unavailable)
 
 Open = Callable[[], tuple[Session, list[RayEnd]]]
 

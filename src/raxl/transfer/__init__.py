@@ -118,6 +118,10 @@ class Unavailable(Exception):
     """A transport cannot be used between these ends: why, and what to do."""
 
 
+FAILURES = (EndLost, EndFailed, TimeoutError, Unavailable)
+"""All that an end, or a transport between ends, may fail with."""
+
+
 class Session(Protocol):
     """A transport that is set up between its ends."""
 

@@ -8,7 +8,7 @@ devices' counters. EFA ports count in `hw_counters` instead.
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, Mapping
 
 _NET, _RDMA = "/sys/class/net", "/sys/class/infiniband"
 _EFA_RECEIVED = ("recv_bytes", "rdma_read_bytes", "rdma_write_recv_bytes")
@@ -30,6 +30,15 @@ def read(state: dict[str, Any]) -> dict[str, tuple[int, int]]:
             if told is not None:
                 found[f"{name}:{port}"] = told
     return found
+
+
+def moved(before: Mapping[str, tuple[int, int]], after: Mapping[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
+    """Bytes that came in and went out between two readings, by device."""
+    return {
+        name: (after[name][0] - received, after[name][1] - sent)
+        for name, (received, sent) in before.items()
+        if name in after
+    }
 
 
 def _port(folder: str) -> tuple[int, int] | None:
