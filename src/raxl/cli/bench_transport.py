@@ -55,11 +55,12 @@ def command(
     from raxl.cli.streams import Streams
     from raxl.collect import cluster as clusters
     from raxl.errors import UsageError
-    from raxl.plugins import registry
+    from raxl.plugins import discovery
 
     if address is not None and not cluster:
         raise UsageError("--address names a cluster, and --cluster is not given")
-    known = tuple(registry.TRANSPORTS)
+    others = tuple(plugins or ())
+    known = tuple(discovery.transports(others))
     named = None if transport == request.ALL else tuple(dict.fromkeys(word.strip() for word in transport.split(",")))
     unknown = [name for name in named or () if name not in known]
     if unknown:
@@ -67,6 +68,7 @@ def command(
     wanted = request.Request(
         address=clusters.address_of(address) if cluster else None,
         transports=named,
+        plugins=others,
         pairs=pairs or (request.SCREEN if cluster and fault is None else request.ALL),
         sizes=request.sizes(sizes) if sizes else request.Request().sizes,
         pattern=pattern.value,
