@@ -157,21 +157,25 @@ def _measured(conducting: Conducting, bare: Row, pair: Pair, transfers: Sequence
         "transfers": [asdict(one) for one in transfers],
         "seconds": limit,
     }
-    number = -1
+    number, into = -1, bare.transfer.destination
     for word, told in conducting.ask("measure", limit + 30.0, **question):
         if word == "row":
             number = told["number"]
         elif word == "taken":
+            taken = Taken(**told["taken"])
+            into = taken.destination or into
             yield bare._replace(
                 transfer=transfers[number],
-                taken=Taken(**told["taken"]),
+                taken=taken,
                 moved=told["moved"],
                 seconds=told["seconds"],
             )
         elif word == "unavailable":
             yield bare._replace(unavailable=told["why"])
         elif word == "failed":
-            yield bare._replace(transfer=transfers[max(number, 0)], failed=told["why"])
+            # Into the memory that the transport's rows before it took, which may be another than what was asked for.
+            tried = replace(transfers[max(number, 0)], destination=into)
+            yield bare._replace(transfer=tried, failed=told["why"])
 
 
 def _transfer(request: Request, size: int, seconds: float) -> Transfer:
