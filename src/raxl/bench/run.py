@@ -61,7 +61,8 @@ def bench(request: Request, progress: Progress = lambda done, total, words: None
         )
         if request.pairs == SCREEN and len(nodes) > 1:
             found = screen.screen(conducting, nodes, looked)
-            return replace(document, runs=found.runs, slow=found.slow)
+            told = {**document.environment, "screen": {"transport": screen.TRANSPORT, "lost": found.lost}}
+            return replace(document, environment=told, runs=found.runs, slow=found.slow)
         pairs = _pairs(nodes, ALL if request.pairs == SCREEN else request.pairs, request.pattern)
         if request.fault:
             hurt = [faults.fault(conducting, request, name, pair.nodes) for pair in pairs for name in entries]
