@@ -106,3 +106,13 @@ def _left(one: Fault) -> Span:
     if not known:
         return UNKNOWN, "dim"
     return ("nothing", "") if len(known) == len(astuple(left)) else ("nothing seen", "dim")
+
+
+def table(found: Sequence[Fault]) -> str:
+    """The same for a document, in Markdown, and nothing of it cut."""
+    rows = [["transport", "fault", "error in", "what came", "other end", "left behind", "next transfer"], ["---"] * 7]
+    for one in found:
+        cells = [text.replace("|", "\\|") for text, _ in _row(one, has_pair=False, has_size=False)]
+        kind, transport, _, _, error_in, other_end, left, then, came = cells
+        rows.append([f"`{transport}`", kind, error_in, came, other_end, left, then])
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
