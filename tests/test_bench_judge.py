@@ -159,6 +159,14 @@ def test_what_others_say_over_the_loopback_refutes_nothing() -> None:
     assert judge.run(row(name="lo", moved=0.5), inside, {}).status == "mismatch"
 
 
+@pytest.mark.parametrize("share", [0.1, 3.5])
+def test_what_others_move_on_the_same_machine_belies_no_memory(share: float) -> None:
+    inside = Ends(node(), node(), is_one_node=True)
+    beside = row()._replace(way="memory", moved=({}, {"lo": (int(share * SIZE * 21), 0)}))
+    run = judge.run(beside, inside, {})
+    assert (run.status, getattr(run.path, "verdict", None)) == ("ok", UNVERIFIED)
+
+
 def test_a_line_of_which_nobody_says_the_rate_is_no_ceiling() -> None:
     run = judge.run(row(rate=5e9), Ends(node(None), node(None), False), {})
     assert (run.status, run.ceiling, run.limiter) == ("ok", None, None)

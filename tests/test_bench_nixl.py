@@ -123,7 +123,6 @@ def test_reads_are_measured_with_their_phases_and_the_choice_of_ucx(measured: li
         assert "UCX 1." in one.error
     assert large.path is not None
     assert large.path.protocol is not None
-    assert large.path.verdict == "proven"
 
 
 @needs_nixl

@@ -549,6 +549,18 @@ def test_a_node_that_was_not_read_is_not_known() -> None:
     assert told(after, before) == ["?  gpu-2: the node known now, before: timed out (no answer within 20 s)"]
 
 
+def test_a_node_that_was_not_read_is_not_another_of_its_name() -> None:
+    """What tells several of one name apart, `gpu-1-2`, follows from which of them answered."""
+    before = replace(cluster(["gpu-1", "gpu-1-2"]), cluster=None)
+    first, second = before.nodes
+    why = (Problem("node", "timed-out", "no answer within 20 s"),)
+    unread = Node("gpu-1", "x", ray_node_id=second.ray_node_id, boot_id=None, problems=why)
+    after = replace(before, nodes=(unread, replace(first, name="gpu-1-2")))
+    lines = told(before, after)
+    assert "!  gpu-1: the node not known now: timed out (no answer within 20 s)" in lines
+    assert not any(line.endswith((": gone", ": new")) for line in lines)
+
+
 def test_the_readme_shows_what_the_code_prints() -> None:
     """The lines of the README, by the changes that they tell."""
     readme = (Path(__file__).parents[1] / "README.md").read_text()

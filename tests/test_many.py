@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import random
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,7 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import clusters
 import recordings
+from clusters import Member
 from raxl.collect import assemble, catalog_files, inputs, keeping, machines, many
 from raxl.collect.alike import Alike
 from raxl.errors import CannotStart, UnknownForm
@@ -21,6 +24,7 @@ from raxl.host.record import Recording
 from raxl.model import codec
 from raxl.model.node import Node
 
+VIEW = Question("ray", "node")
 KEYS = st.builds(machines.Key, st.sampled_from([None, "a", "b", "c"]), st.sampled_from([None, "x", "y", "z"]))
 
 
@@ -84,6 +88,60 @@ def test_two_hosts_of_one_name_stay_apart(tmp_path: Path) -> None:
         one = Recording(answers, name="gpu-07", created=known.created, recorded_by=known.recorded_by)
         (tmp_path / f"{number}.tar.gz").write_bytes(keeping.packed([one]))
     assert [node.name for node in many.inventory([str(tmp_path)]).nodes] == ["gpu-07", "gpu-07-2", "gpu-07-3"]
+
+
+def test_a_path_that_is_given_twice_is_one_machine(tmp_path: Path) -> None:
+    path = tmp_path / "gpu-07.tar.gz"
+    path.write_bytes(recordings.snapshot("nvidia-hgx-h100"))
+    once = codec.encode(many.inventory([str(path)]))
+    assert codec.encode(many.inventory([str(path), str(path)])) == once
+    assert codec.encode(many.inventory([str(tmp_path), str(path)])) == once
+
+
+def test_standard_input_beside_a_file_of_the_same_machine_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packed = recordings.snapshot("nvidia-hgx-h100")
+    path = tmp_path / "gpu-07.tar.gz"
+    path.write_bytes(packed)
+    for paths in (["-", str(path)], [str(path), "-"]):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(packed)))
+        assert codec.encode(many.inventory(paths)) == codec.encode(many.inventory([str(path)]))
+
+
+def test_the_nodes_of_a_cluster_that_was_recorded_twice_are_counted_once(tmp_path: Path) -> None:
+    for name in ("monday", "tuesday"):
+        (tmp_path / f"{name}.tar.gz").write_bytes(clusters.packed(clusters.OF_DOCUMENTATION))
+    once = codec.encode(many.inventory([str(tmp_path / "monday.tar.gz")]))
+    assert codec.encode(many.inventory([str(tmp_path)])) == once
+    assert codec.encode(assemble.inventory(inputs.opened([str(tmp_path)]))) == once
+
+
+@pytest.mark.parametrize("state", ["alive", "dead"])
+def test_a_node_that_was_lost_in_both_recordings_of_its_cluster_says_so_once(tmp_path: Path, state: str) -> None:
+    lost = Member("", "gpu-08", clusters.H100, lost=("failed", "dead: health check failed"), state=state)
+    for name in ("monday", "tuesday"):
+        (tmp_path / f"{name}.tar.gz").write_bytes(clusters.packed([*clusters.OF_DOCUMENTATION[:3], lost]))
+    once = many.inventory([str(tmp_path / "monday.tar.gz")])
+    for twice in (many.inventory([str(tmp_path)]), assemble.inventory(inputs.opened([str(tmp_path)]))):
+        assert (twice.nodes, twice.cluster) == (once.nodes, once.cluster)
+
+
+def test_a_node_that_has_left_since_stands_as_it_was(tmp_path: Path) -> None:
+    whole, without = tmp_path / "a.tar.gz", tmp_path / "b.tar.gz"
+    read = clusters.recorded(clusters.OF_DOCUMENTATION)
+    whole.write_bytes(keeping.packed(read))
+    views = [dict(one.answers[VIEW].value) for one in read]
+    gone = next(place for place, view in enumerate(views) if view["name"] == "tray-05")
+    view = {**views[gone], "state": "dead", "death": "EXPECTED_TERMINATION", "reason": "ray stop"}
+    left = Recording({VIEW: Answer(view)}, name="tray-05", created=read[0].created, recorded_by=read[0].recorded_by)
+    without.write_bytes(keeping.packed([*read[:gone], left, *read[gone + 1 :]]))
+    assert len(many.inventory([str(without)]).nodes) == 5
+    assert len(many.inventory([str(without), str(without)]).nodes) == 5
+    for paths in ([str(whole), str(without)], [str(without), str(whole)]):
+        at_once, plainly = many.inventory(paths), assemble.inventory(inputs.opened(paths))
+        assert codec.encode(at_once) == codec.encode(plainly)
+        assert at_once.nodes == many.inventory([str(whole)]).nodes
 
 
 def test_a_folder_in_which_nothing_is_known_is_refused(tmp_path: Path) -> None:

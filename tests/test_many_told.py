@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -211,3 +212,22 @@ def test_the_fabric_keeps_the_names_of_nodes_where_room_is_short(shown: Shown, c
 def test_what_ray_has_of_a_node_is_told_once_of_its_rows(shown: Shown) -> None:
     told = shown([Member("gaudi-in-reset", "hpu-1", {"HPU": 8.0}), Member(SOUND, "gpu-1", H100)], "discover")
     assert len(re.findall(r"  8 HPU\n", told)) == 1
+
+
+@pytest.mark.parametrize("expand", [[], ["--expand"]])
+def test_where_nobody_looked_for_accelerators_none_is_said_to_be_absent(
+    expand: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+    for name in ("none-cpu-server", "none-pci-denied", SOUND):
+        (tmp_path / f"{name}.tar.gz").write_bytes(recordings.snapshot(name))
+    dump = {"NodeID": "0" * 56, "Alive": True, "NodeManagerHostname": "gpu-99", "Resources": {"GPU": 8.0}}
+    (tmp_path / "nodes.json").write_text(json.dumps([dump]))
+    outcome.run(app, ["discover", *expand, "--from", str(tmp_path)])
+    told = capsys.readouterr().out
+    for name, word in (("gpu-99", "not known"), ("sandbox", "not known"), ("store-2", "no accelerators")):
+        (line,) = (one for one in told.splitlines() if name in one and "accelerators" in one)
+        assert word in line
+    outcome.run(app, ["topo", "--from", str(tmp_path)])
+    told = capsys.readouterr().out
+    assert (told.count("accelerators not known"), told.count("no accelerators")) == (2, 1)

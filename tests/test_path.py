@@ -133,6 +133,16 @@ def test_both_ends_are_sought_in_one_node_first(tmp_path: FilePath, capsys: pyte
     assert capsys.readouterr().out.startswith("GPU 0 → GPU 7")
 
 
+def test_what_a_node_that_is_named_lacks_is_told_by_what_it_has(
+    tmp_path: FilePath, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "cluster.tar.gz"
+    path.write_bytes(clusters.packed(clusters.OF_DOCUMENTATION))
+    assert outcome.run(app, ["topo", "--path", "tray-04:9", "gpu-07:0", "--from", str(path)]) == 2
+    has = "nvidia:0, nvidia:1, nvidia:2, nvidia:3, mlx5_0, mlx5_1, mlx5_2, mlx5_3"
+    assert capsys.readouterr().err == f"raxl: error: no device is called tray-04:9 (there are {has})\n"
+
+
 def between_nodes(tmp_path: FilePath, a: str, b: str) -> tuple[Path, str]:
     """The path between two devices of the cluster of the documentation, and its text."""
     (tmp_path / "cluster.tar.gz").write_bytes(clusters.packed(clusters.OF_DOCUMENTATION))

@@ -522,6 +522,8 @@ def test_every_recording_is_placed_or_told_why_not(name: str) -> None:
         ("--accelerators", "1000001"),
         ("--accelerators", "8", "--within", "zone"),
         ("--accelerators", "8", "--format", "yaml"),
+        ("--accelerators", "8", "--type", ""),
+        ("--accelerators", "8", "--type", " \x1b[31m"),
     ],
 )
 def test_a_wrong_command_line_is_code_2(

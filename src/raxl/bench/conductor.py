@@ -24,7 +24,7 @@ from raxl.bench import injury
 from raxl.collect import ray_cluster
 from raxl.host import pack
 from raxl.transfer import EndFailed, EndLost, Session, Transfer, Unavailable, counters, meeting, ray_ends, state
-from raxl.transfer.ray_ends import RayEnd
+from raxl.transfer.ray_ends import RayEnd, RayPending
 
 _IDLE_SECONDS = 0.2
 """So long the devices' counters are watched before anything is sent: what moves then is not raxl's."""
@@ -111,23 +111,40 @@ class Conductor:
         for node_id in nodes:
             if node_id not in self._witnesses:
                 self._witnesses[node_id] = RayEnd(self._nodes[node_id], self._modules, {}, has_tensors=False)
-        for node_id in nodes:
-            try:
-                self._own[node_id] = self._looked(self._witnesses[node_id])
-            except _FAILURES as error:
-                self._tell("lost", id=node_id, why=str(error))
-            else:
-                self._tell("node", id=node_id, **self._own[node_id])
-
-    def _looked(self, witness: RayEnd) -> dict[str, Any]:
-        witness.ready()
-        told: dict[str, Any] = witness.call(state.read, witness.address)
-        before = witness.call(counters.read)
+        asked = {node_id: self._asked(self._witnesses[node_id]) for node_id in nodes}
+        looked = {node_id: self._looked(node_id, pending) for node_id, pending in asked.items()}
         time.sleep(_IDLE_SECONDS)
-        told["idle_bytes_per_second"] = {
-            name: sum(moved) / _IDLE_SECONDS for name, moved in _moved(before, witness.call(counters.read)).items()
-        }
-        return told
+        asked = {node_id: [self._witnesses[node_id].start(counters.read)] for node_id in looked}
+        for node_id, (pending,) in asked.items():
+            self._idle(node_id, pending, *looked[node_id])
+
+    def _asked(self, witness: RayEnd) -> list[RayPending]:
+        return [witness.start(state.read, witness.address), witness.start(counters.read)]
+
+    def _looked(self, node_id: str, pending: Sequence[RayPending]) -> tuple[dict[str, Any] | None, float]:
+        """What the node said of itself, with its counters in `counted`, and when they were read; None where it said
+        nothing."""
+        try:
+            told, counted = (one.result(ray_ends.START_SECONDS) for one in pending)
+        except _FAILURES as error:
+            self._tell("lost", id=node_id, why=str(error))
+            return None, 0.0
+        return {**told, "counted": counted}, time.monotonic()
+
+    def _idle(self, node_id: str, pending: RayPending, told: dict[str, Any] | None, since: float) -> None:
+        """Tells the node, with what its devices carried meanwhile."""
+        if told is None:
+            return
+        try:
+            after = pending.result(ray_ends.START_SECONDS)
+        except _FAILURES as error:
+            self._tell("lost", id=node_id, why=str(error))
+            return
+        seconds = time.monotonic() - since
+        moved = _moved(told.pop("counted"), after)
+        told["idle_bytes_per_second"] = {name: sum(both) / seconds for name, both in moved.items()}
+        self._own[node_id] = told
+        self._tell("node", id=node_id, **told)
 
     def measure(
         self, transport: str, nodes: Sequence[str], transfers: Sequence[Mapping[str, Any]], seconds: float
@@ -261,7 +278,7 @@ class Conductor:
         node = self._nodes[node_id]
         interface = self._own.get(node_id, {}).get("interface") or ""
         own = plugin.environment({"address": node["address"], "interface": interface})
-        variables = {**self._variables, **own}
+        variables = {**own, **self._variables}
         return RayEnd(node, self._modules, variables, plugin.needs_tensor_transport, gpus)
 
     def _end_ends(self) -> None:

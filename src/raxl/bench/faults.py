@@ -11,8 +11,8 @@ from raxl.bench.request import Request
 from raxl.model.measurement import UNKNOWN, Endpoint, Fault, Left
 from raxl.transfer import Transfer
 
-PATIENCE_SECONDS = 15.0
-VARIABLES = {"RAY_rdt_fetch_fail_timeout_milliseconds": "8000"}
+PATIENCE_SECONDS = 10.0
+VARIABLES = {"RAY_rdt_fetch_fail_timeout_milliseconds": "5000"}
 """Ray Direct Transport waits a minute by default before it gives up; Ray reads this at import, in each process."""
 _SIZE_BYTES = 32 << 20
 _SETUP_SECONDS = 120.0

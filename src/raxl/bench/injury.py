@@ -17,7 +17,7 @@ from raxl.transfer.ray_ends import RayEnd, first_line
 
 _BEFORE_SECONDS = 0.3
 """The transfer is under way for so long when it is hurt."""
-_ALIVE_SECONDS = 8.0
+_ALIVE_SECONDS = 3.0
 _SMALL_BYTES = 1 << 20
 _GONE_SECONDS = 10.0
 FAILURES = (EndLost, EndFailed, TimeoutError, Unavailable)

@@ -30,10 +30,7 @@ def path(row: Row, ends: Ends, expected: int) -> Path | None:
         return Path(claimed, (), UNVERIFIED, row.taken.protocol)
     arrived = {name: moved[0] for name, moved in target.items()}
     if claimed == MEMORY:
-        carried = _carried(arrived, expected)
-        whole = any(one.moved_bytes >= LEAST_RATIO * expected for one in carried)
-        verdict = WENT_ELSEWHERE if whole else UNVERIFIED if carried else PROVEN
-        return Path(claimed, carried, verdict, row.taken.protocol)
+        return _in_memory(arrived, expected, row.taken.protocol)
     devices = [Moved(name, arrived.get(name, 0), expected) for name in _claimed_devices(row, ends)]
     moved = sum(one.moved_bytes for one in devices)
     if LEAST_RATIO <= moved / expected <= MOST_RATIO:
@@ -76,7 +73,18 @@ def _carried(arrived: Mapping[str, int], expected: int) -> tuple[Moved, ...]:
     return tuple(sorted(found, key=lambda one: -one.moved_bytes))
 
 
+def _in_memory(arrived: Mapping[str, int], expected: int, protocol: str | None) -> Path:
+    """A device that carried just what was sent belies it; one that carried something else may have done so for others
+    on this machine."""
+    carried = _carried(arrived, expected)
+    is_belied = any(LEAST_RATIO <= one.moved_bytes / expected <= MOST_RATIO for one in carried)
+    verdict = WENT_ELSEWHERE if is_belied else UNVERIFIED if carried else PROVEN
+    return Path(MEMORY, carried, verdict, protocol)
+
+
 def _others(row: Row, ends: Ends) -> float:
-    """Bytes that would have moved without the data: idle talk, and Ray's."""
-    rate = (ends.target.get("idle_bytes_per_second") or {}).get(interface(ends), 0.0)
-    return float(rate) * row.seconds + _MESSAGES_BYTES * (row.taken.transfers if row.taken else 0)
+    """Bytes that would have moved without the data on the devices that are looked at: idle talk, and Ray's."""
+    rates = ends.target.get("idle_bytes_per_second") or {}
+    looked_at = rates if _is_memory(row, ends) else _claimed_devices(row, ends)
+    idle = max((float(rates.get(name, 0.0)) for name in looked_at), default=0.0)
+    return idle * row.seconds + _MESSAGES_BYTES * (row.taken.transfers if row.taken else 0)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from raxl.transports import TransportPlugin
 
 _LEAST_STORE, _STORE_SHARE = 256 << 20, 0.3
+_PREFIXES = ("UCX_", "NCCL_", "RCCL_", "GLOO_", "FI_")
 _ROW_SECONDS = (0.2, 3.0)
 _SETUP_SECONDS = 90.0
 """A worker on a busy node, a library that is imported there, and its first connection."""
@@ -49,21 +50,22 @@ class Pair(NamedTuple):
 def bench(request: Request, progress: Progress = lambda done, total, words: None) -> Bench:
     """Everything that was measured. Raises where there is no cluster to be joined."""
     entries = _entries(request)
-    variables = faults.VARIABLES if request.fault else {}
+    variables = {**_given(), **(faults.VARIABLES if request.fault else {})}
     with Conducting(request.address, entries, _store_bytes(request), variables) as conducting:
         nodes = conducting.nodes()
-        looked = _looked(conducting, nodes)
+        is_screening = request.pairs == SCREEN and len(nodes) > 1
+        pairs = [] if is_screening else _pairs(nodes, _wanted(request), request.pattern)
+        looked = _looked(conducting, nodes if is_screening else _taking_part(pairs))
         document = Bench(
             schema=BENCH,
             raxl_version=__version__,
             created=clock.now(),
-            environment={"nodes": {node["name"]: looked.get(node["id"], {}) for node in nodes}},
+            environment={"nodes": {node["name"]: looked[node["id"]] for node in nodes if node["id"] in looked}},
         )
-        if request.pairs == SCREEN and len(nodes) > 1:
+        if is_screening:
             found = screen.screen(conducting, nodes, looked)
             told = {**document.environment, "screen": {"transport": screen.TRANSPORT, "lost": found.lost}}
             return replace(document, environment=told, runs=found.runs, slow=found.slow)
-        pairs = _pairs(nodes, ALL if request.pairs == SCREEN else request.pairs, request.pattern)
         if request.fault:
             hurt = [faults.fault(conducting, request, name, pair.nodes) for pair in pairs for name in entries]
             return replace(document, faults=hurt)
@@ -75,6 +77,20 @@ def bench(request: Request, progress: Progress = lambda done, total, words: None
         found_worse = compare.regressions(request.baseline, document, request.tolerance)
         document = replace(document, regressions=found_worse)
     return document
+
+
+def _wanted(request: Request) -> str:
+    """Of a single node there is nothing to be screened."""
+    return ALL if request.pairs == SCREEN else request.pairs
+
+
+def _taking_part(pairs: Sequence[Pair]) -> list[Mapping[str, Any]]:
+    return list({node["id"]: node for pair in pairs for node in pair.nodes}.values())
+
+
+def _given() -> dict[str, str]:
+    """What this command's own environment says to the libraries, which is said at the ends too."""
+    return {name: value for name, value in os.environ.items() if name.startswith(_PREFIXES)}
 
 
 def _entries(request: Request) -> dict[str, str]:

@@ -83,7 +83,7 @@ Faults = Annotated[
     Optional[Fault],
     typer.Option(
         "--fault",
-        help="Instead: kill or pause an end, or cut the nodes off from each other for 10 s (as root), in the "
+        help="Instead: kill or pause an end, or cut the nodes off from each other for 5 s (as root), in the "
         "middle of a transfer, and tell what comes of it.",
     ),
 ]

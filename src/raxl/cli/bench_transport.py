@@ -49,7 +49,7 @@ def command(
     """Measure transports between accelerators and nodes, and prove which way the bytes went.
 
     Without --cluster raxl starts a Ray of its own on this machine, measures between two of its processes, and leaves
-    nothing behind.
+    nothing behind. UCX_, NCCL_, RCCL_, GLOO_ and FI_ variables of this command are set at both ends.
     """
     from raxl.bench import compare, request
     from raxl.cli.streams import Streams

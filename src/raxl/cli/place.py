@@ -96,6 +96,10 @@ def run(options: Options, streams: Streams) -> int:
     from raxl.model import printable
     from raxl.model.place import Wanted
 
+    if options.type is not None and not printable.clean(options.type).strip():
+        from raxl.errors import UsageError
+
+        raise UsageError("--type names no type")
     inventory = source.inventory(options.source, "raxl.topology.placing")
     from raxl.topology import placing
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from raxl.collect import contradictory
 
 UNNAMED = "localhost"
+_VIEW = Question("ray", "node")
 
 
 class Key(NamedTuple):
@@ -57,17 +58,24 @@ def renamed(machines: list[Recording]) -> list[Recording]:
 
 def is_ray_node(recording: Recording) -> bool:
     """Whether it was recorded as a node of a Ray cluster."""
-    return Question("ray", "node") in recording.answers
+    return _VIEW in recording.answers
 
 
 def key(recording: Recording) -> Key:
-    """What tells that two recordings are of one machine. Nodes of a Ray cluster stay apart: several may be pods of one
-    machine, and of one boot."""
+    """What tells that two recordings are of one machine. Of nodes of a Ray cluster only Ray's own id does: several may
+    be pods of one machine, and of one boot."""
     if is_ray_node(recording):
-        return Key(None, None)
+        return Key(_raylet(recording), None)
     host = ReplayHost(recording)
     answers = system.ask(host)
     return Key(system.boot_id(answers), _hostname(host, answers) or None)
+
+
+def _raylet(recording: Recording) -> str | None:
+    """Ray's id of the node, as no boot is called. A recording may be edited."""
+    view = recording.answers[_VIEW].value
+    own = view.get("node_id") if isinstance(view, dict) else None
+    return f"ray:{own}" if own and isinstance(own, str) else None
 
 
 def called(machine: Recording, known: Key) -> str:
@@ -113,12 +121,20 @@ def groups(keys: Sequence[Key]) -> list[Group]:
 def joined(recordings: Sequence[Recording], known: Key) -> list[Recording]:
     """The recordings of one machine as one, called by its name; as several that say so, where they cannot all be of
     one."""
-    parts, notes = _apart(recordings)
+    parts, notes = _apart(_there(recordings) if len(recordings) > 1 else recordings)
     found = [_one(part) for part in parts]
     for machine in found:
         machine.name = called(machine, known)
         _note(machine, notes)
     return found
+
+
+def _there(recordings: Sequence[Recording]) -> Sequence[Recording]:
+    """Those of the times when the node was there: a recording may be of a time when it had left Ray."""
+    from raxl.collect import ray_nodes
+
+    left = [one for one in recordings if is_ray_node(one) and ray_nodes.seen(one).has_left]
+    return [one for one in recordings if one not in left] or recordings[:1]
 
 
 def _apart(recordings: Sequence[Recording]) -> tuple[list[list[Recording]], tuple[contradictory.Note, ...]]:

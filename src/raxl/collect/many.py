@@ -44,6 +44,8 @@ class _Read(NamedTuple):
     """Where it was found; None for a recording that says that a part cannot be read."""
     place: int = 0
     """Which of that part's recordings it is."""
+    recording: Recording | None = None
+    """Itself, where it cannot be read once more: standard input."""
 
 
 def inventory(paths: Sequence[str]) -> Inventory:
@@ -53,39 +55,47 @@ def inventory(paths: Sequence[str]) -> Inventory:
         batches = _in_processes(parts) if len(parts) > _FEW else iter([_opened(parts)])
         gathered = inputs.gathered(parts, list(chain.from_iterable(batches)))
         held = [one if isinstance(one, _Read) else _read(one) for one in gathered]
-        nodes = _nodes(held)
+        nodes, seen = _nodes(held)
     created = printable.clean(max((one.created for one in held), default=""))
-    cluster = ray_nodes.cluster([one.ray for one in held])
+    cluster = ray_nodes.cluster(seen)
     return Inventory(INVENTORY, __version__, created, nodes, printable.record(cluster) if cluster else None)
 
 
-def _nodes(held: Sequence[_Read]) -> tuple[Node, ...]:
-    """One node a machine, each with a name of its own."""
-    every = machines.groups([one.key for one in held])
-    found = [one for one in every if len(one.members) > 1 or not held[one.members[0]].ray.has_left]
-    several = {
-        group.members[0]: machines.joined(_again([held[place] for place in group.members]), group.key)
-        for group in found
-        if len(group.members) > 1
-    }
-    firsts = [group.members[0] for group in found]
-    whole = [one for place in firsts for one in several.get(place, [held[place]])]
+def _nodes(held: Sequence[_Read]) -> tuple[tuple[Node, ...], list[ray_nodes.Seen]]:
+    """One node a machine, each with a name of its own; and what Ray says of each, of those that have left too."""
+    every: list[tuple[_Read | Recording, ray_nodes.Seen]] = []
+    for members, key in machines.groups([one.key for one in held]):
+        if len(members) == 1:
+            every.append((held[members[0]], held[members[0]].ray))
+        else:
+            joined = machines.joined(_again([held[place] for place in members]), key)
+            every += [(one, ray_nodes.seen(one)) for one in joined]
+    whole = [one for one, ray in every if not ray.has_left]
     names = machines.distinct([one.name for one in whole])
-    return tuple(
+    nodes = tuple(
         _named(one.node if isinstance(one, _Read) else assemble.node(one), name)
         for one, name in zip(whole, names, strict=True)
     )
+    return nodes, [ray for _, ray in every]
 
 
 def _again(held: Sequence[_Read]) -> list[Recording]:
-    """The recordings once more: of those that are put together the whole is assembled, not the parts."""
+    """The recordings once more: of those that are put together the whole is assembled, not the parts.
+
+    A path that was given twice is read once.
+    """
     opened: dict[inputs.Part, list[Recording] | UnknownForm] = {}
-    found = []
+    found: dict[tuple[inputs.Part, int], Recording] = {}
     for one in held:
-        if one.part is not None:
-            recordings = opened[one.part] = opened.get(one.part) or inputs.open_part(one.part)
-            found += [] if isinstance(recordings, UnknownForm) else [recordings[one.place]]
-    return found
+        if one.part is None:
+            continue
+        if one.recording is not None:
+            found[one.part, one.place] = one.recording
+            continue
+        recordings = opened[one.part] = opened.get(one.part) or inputs.open_part(one.part)
+        if not isinstance(recordings, UnknownForm):
+            found[one.part, one.place] = recordings[one.place]
+    return list(found.values())
 
 
 def _named(node: Node, name: str) -> Node:
@@ -107,8 +117,13 @@ def _opened(parts: Sequence[inputs.Part]) -> list[list[_Read] | UnknownForm]:
         if isinstance(recordings, UnknownForm):
             opened.append(recordings)
         else:
-            opened.append([_read(one)._replace(part=part, place=place) for place, one in enumerate(recordings)])
+            opened.append([_placed(part, place, one) for place, one in enumerate(recordings)])
     return opened
+
+
+def _placed(part: inputs.Part, place: int, recording: Recording) -> _Read:
+    kept = recording if part.path == inputs.STANDARD_INPUT else None
+    return _read(recording)._replace(part=part, place=place, recording=kept)
 
 
 @cache

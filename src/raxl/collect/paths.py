@@ -131,7 +131,8 @@ def _ambiguous(nodes: Sequence[Node], what: str, name: str, places: Sequence[int
 def _no_lack(nodes: Sequence[Node], names: tuple[str, str], found: Sequence[Mapping[int, list[str]]]) -> None:
     lacking = [name for name, held in zip(names, found, strict=True) if not held]
     if lacking:
-        here = [id for node in nodes for id in (*(a.id for a in node.accelerators), *(nic.id for nic in node.nics))]
+        own = [node for node in nodes if lacking[0].startswith(f"{node.name}:")] or nodes
+        here = [id for node in own for id in (*(a.id for a in node.accelerators), *(nic.id for nic in node.nics))]
         raise UsageError(f"no device is called {lacking[0]}", f"there are {_some(here)}" if here else "there is none")
 
 

@@ -69,7 +69,7 @@ def _is_all(recording: Recording) -> bool:
 
 def cluster(held: Sequence[Seen]) -> Cluster | None:
     """What Ray says of the cluster whose nodes these are; None where none of them is a node of one."""
-    views = [one.node for one in held if one.node is not None]
+    views = {one.node.node_id: one.node for one in reversed(held) if one.node is not None}  # the first of one node
     if not views:
         return None
     whole: Mapping[str, Any] = next((one.whole for one in held if one.whole), {})
@@ -77,7 +77,7 @@ def cluster(held: Sequence[Seen]) -> Cluster | None:
     return Cluster(
         ray_version=_word(whole.get("ray_version")),
         python_version=_word(whole.get("python_version")),
-        nodes=tuple(sorted(views, key=lambda one: one.node_id)),
+        nodes=tuple(sorted(views.values(), key=lambda one: one.node_id)),
         **numbers,
     )
 

@@ -86,7 +86,7 @@ class Recording:
         self.answers.update(
             (question, answer) for question, answer in other.answers.items() if question not in self.answers
         )
-        self.notes = (*self.notes, *other.notes)
+        self.notes = (*self.notes, *(note for note in other.notes if note not in self.notes))
 
 
 class RecordedHost:

@@ -9,7 +9,7 @@ from raxl.model.component import Switch
 from raxl.model.link import Link
 from raxl.model.nic import Nic
 from raxl.model.placement import Placement
-from raxl.model.problem import Problem
+from raxl.model.problem import UNREAD, Problem
 
 
 @dataclass(frozen=True)
@@ -93,3 +93,14 @@ class Node:
     placement: Placement = Placement()
     software: tuple[Software, ...] = ()
     problems: tuple[Problem, ...] = ()
+
+    @property
+    def has_none(self) -> bool:
+        """Whether it is known to have no accelerators: somebody looked for them, and nothing was kept from him."""
+        unread = {one.subject for one in self.problems if one.reason in UNREAD}
+        if self.accelerators or unread & {"node", "pci_tree"}:
+            return False
+        if self.looked_for.pci_functions is not None:
+            return True
+        told = any(one.subject == "accelerators" for one in self.problems)
+        return "accelerators" not in unread and (told or bool(self.looked_for.places))

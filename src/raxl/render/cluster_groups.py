@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 COLUMNS = (Column(least=12), Column(gap=3, least=16), Column(gap=3, least=20), Column(rank=1, gap=3))
 """Nodes, what they hold, which they are or how they differ, note."""
 DIFFERS = "← differs from its peers"
-NONE = "no accelerators"
+NONE, UNSEEN = "no accelerators", "accelerators not known"
 _MOST_ROWS = 40
 _FOLDED = 3
 """So many places of the same content are told as one."""
@@ -152,10 +152,10 @@ def _ill(node: Node) -> Span:
 
 
 def holds(node: Node) -> str:
-    """`8 × H100`, those that work; `no accelerators`."""
+    """`8 × H100`, those that work; `no accelerators`, where somebody looked for them."""
     working = Counter(type_name(device) for device in node.accelerators if device.state != "lost")
     if not node.accelerators:
-        return NONE
+        return NONE if node.has_none else UNSEEN
     if not working:
         return f"0 of {len(node.accelerators)} × {type_name(node.accelerators[0])}"
     return ", ".join(f"{count} × {type}" for type, count in working.items())

@@ -12,7 +12,7 @@ from raxl.model.node import Node
 from raxl.render import cells
 from raxl.render.cells import Cells
 from raxl.render.cluster_gaps import advice, folded
-from raxl.render.cluster_groups import NONE
+from raxl.render.cluster_groups import NONE, UNSEEN
 from raxl.render.cluster_ray import head
 from raxl.render.columns import Column, Row, lay_out
 from raxl.render.naming import Names, counted
@@ -157,7 +157,8 @@ def _accelerators(nodes: Sequence[Node], partitioned: bool, ray: _Ray) -> list[R
     count, which = _called(nodes)
     if not first.accelerators:
         partitions = _NONE if partitioned else _LEFT_OUT
-        return [[count, which, ("0", "dim"), (NONE, "dim"), _NONE, partitions, _NONE, _NONE, ray.every(first)]]
+        many, what = ("0", NONE) if first.has_none else (UNKNOWN, UNSEEN)
+        return [[count, which, (many, "dim"), (what, "dim"), _NONE, partitions, _NONE, _NONE, ray.every(first)]]
     of = Cells(Unknowns(first, Names(first)))
     sorts: dict[tuple[Span, ...], list[Accelerator]] = {}
     for device in first.accelerators:

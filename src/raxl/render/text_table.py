@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 
 from raxl.model.cluster import DEAD, RayNode
@@ -52,13 +52,17 @@ def discover(
             for node, unknown in zip(inventory.nodes, unknowns, strict=True)
         ]
         columns = (ACCELERATOR_COLUMNS[0]._replace(right=numbered), *ACCELERATOR_COLUMNS[1:])
-        blocks.append(_table(page, columns, inventory.nodes, rows, "no accelerators"))
+        blocks.append(_table(page, columns, inventory.nodes, rows, _no_accelerators))
     if nics and any(node.nics for node in inventory.nodes):
         rows = [nic_rows(node, unknown, expand) for node, unknown in zip(inventory.nodes, unknowns, strict=True)]
-        blocks.append(_table(page, NIC_COLUMNS, inventory.nodes, rows, "no NICs"))
+        blocks.append(_table(page, NIC_COLUMNS, inventory.nodes, rows, lambda node: "no NICs"))
     blocks.append([*_reasons(page, inventory.nodes, unknowns, nics, expand), *_remarks(page, inventory.nodes)])
     blocks.append([line for words in advised(of_all(inventory.nodes), inventory.nodes) for line in page.fold(words)])
     return parted(blocks)
+
+
+def _no_accelerators(node: Node) -> str:
+    return "no accelerators" if node.has_none else "accelerators not known"
 
 
 def _ray(views: Mapping[str, RayNode] | None, node: Node) -> Ray:
@@ -70,7 +74,7 @@ def _ray(views: Mapping[str, RayNode] | None, node: Node) -> Ray:
 
 
 def _table(
-    page: Page, columns: Sequence[Column], nodes: Sequence[Node], rows: Sequence[list[Row]], none: str
+    page: Page, columns: Sequence[Column], nodes: Sequence[Node], rows: Sequence[list[Row]], none: Callable[[Node], str]
 ) -> list[Line]:
     """One heading over all; with several nodes, each node's name over its rows."""
     titles, *laid = lay_out(page, columns, [row for of_node in rows for row in of_node])
@@ -79,7 +83,7 @@ def _table(
     lines = [titles]
     for node, of_node in zip(nodes, rows, strict=True):
         name: Line = [(page.spell(node.name), "bold")]
-        word = "not read" if unread(node) else none
+        word = "not read" if unread(node) else none(node)
         lines.append(page.cut(name if of_node else [*name, (f"  {word}", "dim")]))
         lines += laid[: len(of_node)]
         laid = laid[len(of_node) :]

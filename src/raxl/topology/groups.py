@@ -27,6 +27,8 @@ class Shape(NamedTuple):
     numa_nodes: int
     software: tuple[tuple[str, str], ...]
     is_read: bool
+    """Whether it answered, and is known to have what it shows: of several nodes that show nothing some may have none.
+    """
 
 
 class Place(NamedTuple):
@@ -68,7 +70,7 @@ def shape(node: Node) -> Shape:
         links=frozenset(Counter((link.kind, link.link_class) for link in node.links).items()),
         numa_nodes=len(node.numa_nodes),
         software=tuple((one.name, one.version) for one in node.software),
-        is_read=is_read(node),
+        is_read=is_read(node) and (bool(node.accelerators) or node.has_none),
     )
 
 
@@ -148,7 +150,7 @@ class _Shapes:
             links=known[3],
             numa_nodes=len(node.numa_nodes),
             software=tuple((one.name, one.version) for one in node.software),
-            is_read=is_read(node),
+            is_read=is_read(node) and (bool(node.accelerators) or node.has_none),
         )
 
 

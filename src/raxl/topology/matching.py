@@ -70,8 +70,9 @@ def nics(before: Node, after: Node, by_shape: bool) -> Match[Nic]:
 
 
 def nodes(before: Sequence[Node], after: Sequence[Node]) -> Match[Node]:
-    """The nodes of two readings: by boot, by name, then by the devices in them; a last one on both sides is a pair."""
-    found = matched(before, after, (_boot, _name, *_by_devices(before, after)))
+    """The nodes of two readings: by boot, by Ray's id, which one that does not answer has too, by name, then by the
+    devices in them; a last one on both sides is a pair."""
+    found = matched(before, after, (_boot, _raylet, _name, *_by_devices(before, after)))
     if len(before) == len(after) == 1 and not found.pairs:
         return Match(((before[0], after[0]),), (), ())
     return found
@@ -199,6 +200,10 @@ def _id(device: Accelerator | Nic) -> Hashable:
 
 def _boot(node: Node) -> Hashable:
     return node.boot_id
+
+
+def _raylet(node: Node) -> Hashable:
+    return node.ray_node_id
 
 
 def _name(node: Node) -> Hashable:
