@@ -229,6 +229,42 @@ def _failed(transport: str, why: str, a: Endpoint, b: Endpoint) -> Run:
     return Run(transport, a, b, m.P2P, m.SINGLE, m.FRESH, 64 * MIB, 0, 0, m.FAILED, error=why)
 
 
+def screening() -> Bench:
+    """Four nodes in three rounds, one of them slow to send, and one that left."""
+    names = [end(f"gpu-{number:02}") for number in range(1, 5)]
+    size, load = 2 * MIB, "3.9 processes wanted to run on 2 cores before raxl began"
+    runs = [
+        run("tcp", size, 0, LINE * (0.7 if a.node == "gpu-03" else 1), a, b, status=m.NOISY, error=load)
+        for a in names
+        for b in names
+        if a is not b
+    ]
+    evidence = SlowEvidence(83.7e6, 119.6e6, ("gpu-03 → gpu-01 0.67", "gpu-03 → gpu-02 0.67"), rounds=3)
+    again = "raxl bench-transport --cluster --transport tcp --pairs gpu-03:gpu-01,gpu-03:gpu-02,gpu-03:gpu-04"
+    told = {"nodes": {}, "screen": {"transport": "tcp", "lost": {"gpu-05": "its actor died: the node is gone"}}}
+    found = [Slow("node", "gpu-03", "sends", evidence, again)]
+    return replace(bench(*runs, slow=found), environment=told)
+
+
+def crowded() -> Bench:
+    """A busy machine: many oddities of which few lines are to be told."""
+    load = "{} processes wanted to run on 2 cores before raxl began"
+    meet = "two of Ray's tasks have to meet, and the target's wait for the source's is in the figure"
+    changed = "the rate changed while it was measured, by a factor of {}"
+    runs: list[Run] = []
+    for place, size in enumerate(SIZES):
+        runs.append(run("memcpy", size, 1e-7, 13e9, A, A, status=m.NOISY, error=load.format("3.9")))
+        runs.append(run("tcp", size, 7e-6, 3e9, A, A, status=m.NOISY, error=load.format("3.9"), stalls=place % 2))
+        status, why = (m.NOISY, load.format("4.1")) if place % 2 else (m.UNSTABLE, changed.format(2 + place))
+        runs.append(run("rdt-gloo", size, 1e-3, 1e9, A, A, status=status, error=f"{why}; {meet}", stalls=11))
+        runs.append(run("object-store", size, 1e-4, 9e12, A, A, status=m.MAPPED, ceiling=None, path=None))
+        steps = "the transport waits in steps of 1 ms"
+        runs.append(run("rdt-nixl", size, 1e-3, 3e9, A, A, status=m.QUANTISED, error=steps))
+    runs += [_failed("torch-gloo", "it hangs: given up after 90 s", A, A)]
+    within = Path("memory", (), m.UNVERIFIED)
+    return bench(*(replace(one, ceiling=None, path=one.path and within) for one in runs))
+
+
 def after() -> Bench:
     """Beside a baseline, and with ends that died."""
     regressions = [
@@ -318,6 +354,8 @@ DOCUMENTS = {
     "scattered": scattered,
     "collectives": collectives,
     "troubles": troubles,
+    "screening": screening,
+    "crowded": crowded,
     "after": after,
     "nothing": nothing,
     "all-absent": all_absent,

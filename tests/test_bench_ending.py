@@ -40,6 +40,12 @@ def test_a_run_that_measured_nothing_is_3() -> None:
     assert ending(bench()).code == 3
 
 
+def test_a_node_that_was_lost_from_a_screening_is_3() -> None:
+    screened = replace(bench(row()), environment={"screen": {"transport": "tcp", "lost": {"n3": "it died"}}})
+    assert ending(screened).code == 3
+    assert ending(replace(screened, environment={"screen": {"transport": "tcp", "lost": {}}})).code == 0
+
+
 def test_a_slow_node_is_1_and_a_fault_that_was_asked_for_is_0() -> None:
     assert ending(replace(bench(row()), slow=[SLOW])) == (1, ("node n3 is slow",))
     assert ending(replace(bench(), faults=[FAULT]), ["gloo"]).code == 0

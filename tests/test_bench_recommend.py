@@ -43,6 +43,21 @@ def test_a_recommendation_says_what_is_not_sure_about_it() -> None:
     assert mapped.reason.startswith("50 times as fast as gloo; nothing is moved")
 
 
+def test_what_nobody_sends_by_and_what_goes_another_way_is_not_recommended() -> None:
+    assert recommendations([row("memcpy", seconds=1e-6)]) == ()
+    rows = [row("nixl", 8, 1e-6, path=None), row("nixl", MIB, 1e-3, status="mismatch"), row("tcp", 8, 1e-5)]
+    (best,) = recommendations(rows)
+    assert best.transport == "tcp"
+    assert "left out: nixl (went another way at other sizes)" in best.reason
+
+
+def test_a_transport_that_has_one_kind_of_destination_is_beside_those_of_another() -> None:
+    one_each = [row("tcp", seconds=0.02), row("object-store", seconds=0.01, destination="reused")]
+    assert [one.transport for one in recommendations(one_each)] == ["object-store"]
+    both = [*one_each, row("tcp", seconds=0.03, destination="reused")]
+    assert [one.transport for one in recommendations(both)] == ["tcp", "object-store"]
+
+
 def test_each_pair_and_size_has_its_own_and_the_wrong_ones_none() -> None:
     rows = [row("a", MIB, 0.01), row("b", MIB, 0.02), row("a", 8, 2e-5), row("b", 8, 1e-5)]
     rows += [row("a", MIB, 0.01, source=N2, target=N1, status="corrupt"), row("a", pattern="all-reduce", seconds=1e-4)]

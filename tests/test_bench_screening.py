@@ -94,7 +94,7 @@ def test_one_slow_host_of_four_on_ideal_links_is_told_with_its_figures() -> None
     assert all("n2" in pair for pair in slow.evidence.pairs)
     assert (slow.evidence.slow_rounds, slow.evidence.rounds) == (3, 3)
     start, _, pairs = slow.next_command.rpartition(" ")
-    assert start == "raxl bench-transport --transport object-store --pairs"
+    assert start == "raxl bench-transport --cluster --transport object-store --pairs"
     assert sorted(pairs.split(",")) == ["n2:n0", "n2:n1", "n2:n3"]
 
 
@@ -106,7 +106,7 @@ def test_one_slow_direction_of_one_pair_is_a_link(count: int, ceiling: float | N
         measured = exact(plan, seed, lambda a, b: 0.5 if (a, b) == ("n1", "n2") else 1.0)
         (slow,) = screening.slow(measured, ceiling)
         assert (slow.kind, slow.subject, slow.direction) == ("link", "n1 → n2", "sends")
-        assert slow.next_command == "raxl bench-transport --pairs n1:n2"
+        assert slow.next_command == "raxl bench-transport --cluster --pairs n1:n2"
 
 
 def test_a_pair_that_is_slow_to_and_fro_is_one_link() -> None:

@@ -206,8 +206,32 @@ def test_directions_windows_streams_and_destinations_have_lines_of_their_own() -
         documents.run("tcp", documents.MIB, 1e-4, 4e8, destination=m.REUSED),
     ]
     printed = text(documents.bench(*runs))
-    names = [line[:20].rstrip() for line in printed.splitlines() if line.startswith("tcp")]
-    assert names == ["tcp reused", "tcp 4 streams fresh", "tcp window 8 fresh", "tcp fresh"]
+    names = [line.split("  ")[0] for line in printed.splitlines() if line.startswith("tcp")]
+    assert names == ["tcp reused", "tcp 4 streams", "tcp window 8", "tcp"]
+    assert "fresh destination unless named" in printed
+
+
+def test_a_busy_machine_is_told_once_and_the_notes_are_few() -> None:
+    printed = text(documents.crowded())
+    assert printed.count("processes wanted to run") == 1
+    assert "!  noisy: 4.1 processes wanted to run on 2 cores before raxl began\n" in printed
+    assert "by a factor of up to 6 !" in " ".join(printed.split())
+    assert sum(line.startswith("!") for line in printed.splitlines()) <= 6
+    many = replace(documents.screening(), slow=(), environment={"nodes": {}})
+    assert text(many).count("processes wanted to run") == 1
+
+
+def test_a_screening_says_by_what_it_went_who_was_lost_and_how_to_measure_more() -> None:
+    printed = " ".join(text(documents.screening()).split())
+    assert "Screened 4 nodes with tcp alone, on 6 pairs" in printed
+    assert "All transports of one pair: raxl bench-transport --cluster --pairs gpu-01:gpu-02." in printed
+    assert "node gpu-05 took no part to the end: its actor died" in printed
+    assert text(documents.screening()).count("TRANSPORT  TIME") == 1
+
+
+def test_what_nobody_sends_by_is_no_fastest_transport() -> None:
+    printed = " ".join(text(documents.crowded()).split())
+    assert "tcp is the fastest: 3 GB/s at 64 MiB" in printed
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,8 @@ def _missing(bench: Bench, named: Collection[str]) -> Iterator[str]:
             yield f"{transport}: not measured"
     if not bench.faults and all(run.status == UNAVAILABLE for run in bench.runs):
         yield "nothing could be measured"
+    for node in (bench.environment.get("screen") or {}).get("lost") or ():
+        yield f"{node}: took no part in the screening to its end"
     rows = {(run.transport, run.source, run.target, run.pattern, run.size_bytes) for run in bench.runs}
     for one in bench.regressions:
         if one.status == INCOMPARABLE and one.before is not None and _key(one) in rows:

@@ -62,7 +62,7 @@ def _again(one: Accused, good: Sequence[str]) -> tuple[tuple[str, str], ...]:
 
 def command(pairs: Sequence[tuple[str, str]], transport: str | None) -> str:
     """The command line that measures these."""
-    words = ["raxl", "bench-transport"]
+    words = ["raxl", "bench-transport", "--cluster"]
     if transport:
         words += ["--transport", transport]
     if pairs:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from raxl.model.measurement import (
@@ -33,6 +33,8 @@ _LEFT_OUT = {
     FAILED: "failed",
     UNAVAILABLE: "unavailable",
 }
+_CEILINGS = ("memcpy",)
+"""What nobody sends by: it is measured for the others to be held against."""
 _REMARKS = {
     MAPPED: "nothing is moved: the target sees the source's memory",
     NOISY: "measured on a busy machine",
@@ -49,19 +51,31 @@ class Timed(NamedTuple):
 def recommendations(runs: Iterable[Run]) -> tuple[Recommendation, ...]:
     """One for each pair and size of which a row is verified.
 
-    Rows of one mode and one kind of destination alone are beside each other: where a run has several, each has its own.
+    Rows of one mode alone are beside each other. So are those of one kind of destination, where a transport was
+    measured into several; where each was into one, it is the transport's own, and part of what it costs.
     """
+    rows = [run for run in runs if run.pattern == P2P and run.transport not in _CEILINGS]
+    # What went another way where counters can tell goes there too where the bytes are too few to be counted.
+    belied = {(run.transport, run.source, run.target) for run in rows if run.status == MISMATCH}
+    into: dict[str, set[str]] = {}
+    for run in rows:
+        into.setdefault(run.transport, set()).add(run.destination)
+    has_both = any(len(own) > 1 for own in into.values())
     groups: dict[tuple[Endpoint, Endpoint, int, str, str], list[Run]] = {}
-    for run in runs:
-        if run.pattern == P2P:
-            key = (run.source, run.target, run.size_bytes, run.mode, run.destination)
-            groups.setdefault(key, []).append(run)
-    found = (_best(group) for group in groups.values())
+    for run in rows:
+        key = (run.source, run.target, run.size_bytes, run.mode, run.destination if has_both else "")
+        groups.setdefault(key, []).append(run)
+    found = (_best(group, belied) for group in groups.values())
     return tuple(one for one in found if one is not None)
 
 
-def _best(rows: Sequence[Run]) -> Recommendation | None:
-    reasons = {id(run): why_not(run) for run in rows}
+def _best(rows: Sequence[Run], belied: Collection[tuple[str, Endpoint, Endpoint]]) -> Recommendation | None:
+    def left_out(run: Run) -> str | None:
+        known = why_not(run)
+        is_belied = known is None and (run.transport, run.source, run.target) in belied
+        return "went another way at other sizes" if is_belied else known
+
+    reasons = {id(run): left_out(run) for run in rows}
     times = [timed for run in rows if reasons[id(run)] is None and (timed := _timed(run))]
     if not times:
         return None

@@ -70,7 +70,8 @@ def bench(request: Request, progress: Progress = lambda done, total, words: None
         )
         if is_screening:
             found = screen.screen(conducting, nodes, looked)
-            return replace(document, runs=found.runs, slow=found.slow)
+            told = {**document.environment, "screen": {"transport": screen.TRANSPORT, "lost": found.lost}}
+            return replace(document, environment=told, runs=found.runs, slow=found.slow)
         if request.fault:
             hurt = [faults.fault(conducting, request, name, pair.nodes) for pair in pairs for name in entries]
             return replace(document, faults=hurt)
@@ -202,21 +203,25 @@ def _measured(conducting: Conducting, bare: Row, pair: Pair, transfers: Sequence
         "seconds": limit,
         "trainers": len(pair.cast.trainers) if pair.cast is not None else None,
     }
-    number = -1
+    number, into = -1, bare.transfer.destination
     for word, told in conducting.ask("measure", limit + 30.0, **question):
         if word == "row":
             number = told["number"]
         elif word == "taken":
+            taken = Taken(**told["taken"])
+            into = taken.destination or into
             yield bare._replace(
                 transfer=transfers[number],
-                taken=Taken(**told["taken"]),
+                taken=taken,
                 moved=told["moved"],
                 seconds=told["seconds"],
             )
         elif word == "unavailable":
             yield bare._replace(unavailable=told["why"])
         elif word == "failed":
-            yield bare._replace(transfer=transfers[max(number, 0)], failed=told["why"])
+            # Into the memory that the transport's rows before it took, which may be another than what was asked for.
+            tried = replace(transfers[max(number, 0)], destination=into)
+            yield bare._replace(transfer=tried, failed=told["why"])
 
 
 def _sync(request: Request, pair: Pair) -> Sync | None:

@@ -57,11 +57,12 @@ def command(
     from raxl.cli.streams import Streams
     from raxl.collect import cluster as clusters
     from raxl.errors import UsageError
-    from raxl.plugins import registry
+    from raxl.plugins import discovery
 
     if address is not None and not cluster:
         raise UsageError("--address names a cluster, and --cluster is not given")
-    known = tuple(registry.TRANSPORTS)
+    others = tuple(plugins or ())
+    known = tuple(discovery.transports(others))
     named = None if transport == request.ALL else tuple(dict.fromkeys(word.strip() for word in transport.split(",")))
     unknown = [name for name in named or () if name not in known]
     if unknown:
@@ -70,11 +71,12 @@ def command(
     if (tensors or actors) and not is_sync:
         raise UsageError("--tensors and --actors are of --pattern weight-sync")
     if is_sync and (sizes or fault or streams > 1 or bidirectional or pairs == request.SCREEN):
-        others = "--sizes, --fault, --streams, --bidirectional and --pairs screen"
-        raise UsageError(f"{others} are not of --pattern weight-sync", "--tensors says how much is moved")
+        refused = "--sizes, --fault, --streams, --bidirectional and --pairs screen"
+        raise UsageError(f"{refused} are not of --pattern weight-sync", "--tensors says how much is moved")
     wanted = request.Request(
         address=clusters.address_of(address) if cluster else None,
         transports=named,
+        plugins=others,
         pairs=pairs or (request.SCREEN if cluster and fault is None and not is_sync else request.ALL),
         sizes=request.sizes(sizes) if sizes else request.Request().sizes,
         pattern=pattern.value,

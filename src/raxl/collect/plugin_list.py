@@ -41,8 +41,11 @@ def listed(guests: Sequence[Guest], budget_seconds: float) -> list[Plugin]:
         Plugin(discovery.PLATFORMS, name, OWN, __version__, found=_found(recording, entry, plugin, OWN))
         for (name, entry), plugin in zip(registry.PLATFORMS.items(), registry.platforms(), strict=True)
     ]
+    # A transport is tried between two ends, which `raxl bench-transport` starts: here it is not probed.
+    own += [Plugin(discovery.TRANSPORTS, name, OWN, __version__) for name in registry.TRANSPORTS]
     wanted = {guest.installed: guest for guest in guests}
-    return [*own, *(_other(one, wanted.get(one), recording) for one in others)]
+    told = [*own, *(_other(one, wanted.get(one), recording) for one in others)]
+    return sorted(told, key=lambda one: discovery.GROUPS.index(one.group))
 
 
 def _own(name: str) -> Plugin:

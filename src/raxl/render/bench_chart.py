@@ -9,7 +9,7 @@ from typing import NamedTuple
 from raxl.model import measurement as m
 from raxl.model.measurement import Fit, Run
 from raxl.render import bench_names
-from raxl.render.bench_pairs import Group, Key, Pair, differ, key
+from raxl.render.bench_pairs import CEILINGS, Group, Key, Pair, differ, key
 from raxl.render.bench_units import rate, rate_unit, size, time_unit
 from raxl.render.columns import Column, Row, lay_out
 from raxl.render.text import Line, Page, Span, display_width
@@ -23,6 +23,8 @@ _LOWEST = 0.5
 _WIDEST, _NARROWEST = 56, 24
 _BESIDE = 58
 """What stands beside the curves."""
+_MOST_BENDS = 0.4
+"""A line that is off at a larger share of the sizes describes none of them."""
 _UNTRUSTED = (*m.WRONG, m.MAPPED, m.FAILED, m.QUANTISED)
 _BLANK: Span = ("", "")
 
@@ -33,6 +35,8 @@ class _Curve(NamedTuple):
     name: str
     rates: Mapping[int, float]
     fit: Fit | None
+    sizes: int
+    """How many were measured, those without a bandwidth among them."""
 
 
 def chart(page: Page, group: Group, fits: Sequence[Fit]) -> list[Line]:
@@ -70,7 +74,9 @@ def _rows(page: Page, curves: Sequence[_Curve], sizes: Sequence[int], wide: int,
     for curve in curves:
         drawn = "".join(_block(page, _at(curve.rates, place, wide, sizes), top) for place in range(wide)).rstrip()
         told = [INAPPLICABLE if known else ""] * 4
-        if fit := curve.fit:
+        if (fit := curve.fit) and len(fit.off_sizes_bytes) > _MOST_BENDS * curve.sizes:
+            told = [INAPPLICABLE] * 3 + ["at most sizes"]
+        elif fit:
             bends = ", ".join(map(size, fit.off_sizes_bytes)) or INAPPLICABLE
             latency, bandwidth = times.told(fit.latency_seconds), rates.told(fit.bandwidth_bytes_per_second)
             told = [latency, bandwidth, size(fit.half_bandwidth_bytes), bends]
@@ -88,10 +94,12 @@ def _curves(pair: Pair, fits: Sequence[Fit]) -> list[_Curve]:
         for run in runs:
             by_line.setdefault(key(run), []).append(run)
         for line, own in by_line.items():
+            if line.transport in CEILINGS and len({run.transport for run in runs}) > 1:
+                continue
             rates = {run.size_bytes: _rate(run) for run in own if run.size_bytes > 0 and _rate(run) > 0}
             if len(rates) >= _LEAST_SIZES and not any(run.status in m.WRONG for run in own):
                 fit = next((one for one in fits if _is_of(one, line, runs[0])), None)
-                found.append(_Curve(names[line] + arrow, rates, fit))
+                found.append(_Curve(names[line] + arrow, rates, fit, len({run.size_bytes for run in own})))
     return sorted(found, key=lambda curve: -curve.rates[max(curve.rates)])
 
 

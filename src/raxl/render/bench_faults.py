@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import astuple
+from dataclasses import astuple, replace
 
 from raxl.model.measurement import Fault, Left
 from raxl.model.printable import clean
 from raxl.render import bench_names
-from raxl.render.bench_units import duration, size
+from raxl.render.bench_units import duration, size, unbroken
 from raxl.render.columns import Column, Row, lay_out
 from raxl.render.naming import counted
 from raxl.render.text import Line, Page, Span
@@ -25,7 +25,9 @@ _COLUMNS = (
     Column("NEXT", least=6),
     Column("WHAT CAME", least=16),
 )
-_MOST_REMARKS = 8
+_MOST_REMARKS = 6
+_BUFFER = 0.25
+_OTHER_ENDS = {"alive": "", "": "", "hangs": "the other end hangs", "unknown": "of the other end nothing is known"}
 
 
 def faults(page: Page, found: Sequence[Fault]) -> list[Line]:
@@ -33,9 +35,14 @@ def faults(page: Page, found: Sequence[Fault]) -> list[Line]:
     if not found:
         return []
     ranked = sorted(found, key=lambda one: -badness(one))
+    pairs = {bench_names.way(one.source, one.target) for one in found}
+    sizes = {size(one.size_bytes) for one in found}
+    # What is the same in all rows stands in the heading.
+    common = [next(iter(told)) for told in (pairs, sizes) if len(told) == 1]
+    rows = [_row(one, has_pair=len(pairs) > 1, has_size=len(sizes) > 1) for one in ranked]
     lines = [
-        *page.fold("when an end dies", style="bold"),
-        *lay_out(page, _COLUMNS, list(map(_row, ranked)), refill=True),
+        *page.fold(unbroken(", ".join(["when an end dies", *common])), style="bold"),
+        *lay_out(page, _COLUMNS, rows, refill=True),
     ]
     for one in [one for one in ranked if badness(one)][:_MOST_REMARKS]:
         subject = f"{bench_names.transport(one.transport)}, {clean(one.kind)}"
@@ -45,40 +52,48 @@ def faults(page: Page, found: Sequence[Fault]) -> list[Line]:
 
 def _told(one: Fault) -> str:
     """What was wrong, in full: a cell of the table may be cut."""
-    left, _ = _left(one.left)
+    left, _ = _left(one)
     told = [
         f"no error came, {clean(one.error)}" if one.seconds_to_error is None and one.error else "",
-        f"the other end is {clean(one.other_end)}" if one.other_end not in ("alive", "") else "",
+        _OTHER_ENDS.get(one.other_end, f"the other end is {clean(one.other_end)}"),
         f"the next transfer {clean(one.next_transfer)}" if one.next_transfer not in ("ok", "") else "",
-        f"left {left}" if any(astuple(one.left)) else "",
+        f"left {left}" if any(astuple(_stayed(one))) else "",
     ]
     return "; ".join(filter(None, told)) or "what came of it is not known"
 
 
 def badness(one: Fault) -> int:
     """0: an error came in time, the other end lived on, and nothing stayed behind."""
-    stayed = any(value for value in astuple(one.left) if value)
+    stayed = any(value for value in astuple(_stayed(one)) if value)
     return (
         8 * (one.seconds_to_error is None) + 4 * (one.other_end != "alive") + 2 * (one.next_transfer != "ok") + stayed
     )
 
 
-def _row(one: Fault) -> Row:
+def _row(one: Fault, *, has_pair: bool, has_size: bool) -> Row:
     return [
         (clean(one.kind), ""),
         (bench_names.transport(one.transport), ""),
-        (bench_names.way(one.source, one.target), ""),
-        (size(one.size_bytes), ""),
+        (bench_names.way(one.source, one.target) if has_pair else "", ""),
+        (size(one.size_bytes) if has_size else "", ""),
         (INAPPLICABLE, "fail") if one.seconds_to_error is None else (duration(one.seconds_to_error), ""),
         (clean(one.other_end) or UNKNOWN, "" if one.other_end == "alive" else "fail"),
-        _left(one.left),
+        _left(one),
         (clean(one.next_transfer).partition(":")[0] or UNKNOWN, "" if one.next_transfer == "ok" else "fail"),
         (clean(one.error) or UNKNOWN, "fail" if one.seconds_to_error is None else ""),
     ]
 
 
-def _left(left: Left) -> Span:
+def _stayed(one: Fault) -> Left:
+    """What was left, without the little memory that an interpreter takes meanwhile: no buffer of the transfer's size
+    is among it."""
+    memory = one.left.memory_bytes
+    return replace(one.left, memory_bytes=0) if memory and memory < _BUFFER * one.size_bytes else one.left
+
+
+def _left(one: Fault) -> Span:
     """`2 sockets, 64 MiB shared memory`; `nothing` only where all of it was read."""
+    left = _stayed(one)
     told = [
         f"{size(left.memory_bytes)} memory" if left.memory_bytes else "",
         counted(left.sockets, "socket") if left.sockets else "",
@@ -91,3 +106,13 @@ def _left(left: Left) -> Span:
     if not known:
         return UNKNOWN, "dim"
     return ("nothing", "") if len(known) == len(astuple(left)) else ("nothing seen", "dim")
+
+
+def table(found: Sequence[Fault]) -> str:
+    """The same for a document, in Markdown, and nothing of it cut."""
+    rows = [["transport", "fault", "error in", "what came", "other end", "left behind", "next transfer"], ["---"] * 7]
+    for one in found:
+        cells = [text.replace("|", "\\|") for text, _ in _row(one, has_pair=False, has_size=False)]
+        kind, transport, _, _, error_in, other_end, left, then, came = cells
+        rows.append([f"`{transport}`", kind, error_in, came, other_end, left, then])
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)

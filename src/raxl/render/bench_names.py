@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from raxl.model import measurement as m
@@ -58,10 +59,20 @@ def transport(name: str) -> str:
 def lines(keys: Iterable[Key]) -> dict[Key, str]:
     """What each line of a table is called: the transport, and what tells it from the other lines of it."""
     found = list(keys)
-    both = len({line.destination for line in found}) > 1
+    common = usual(found)
     return {
-        line: transport(line.transport) + _mode(line) + (f" {transport(line.destination)}" * both) for line in found
+        line: transport(line.transport)
+        + _mode(line)
+        + (f" {transport(line.destination)}" if line.destination != common else "")
+        for line in found
     }
+
+
+def usual(keys: Iterable[Key]) -> str | None:
+    """The destination of most lines, which their names do not tell; None where no half of them share one."""
+    counts = Counter(line.destination for line in keys)
+    ((most, count),) = counts.most_common(1) or ((None, 0),)
+    return most if 2 * count > counts.total() else None
 
 
 def _mode(line: Key) -> str:

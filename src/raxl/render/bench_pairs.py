@@ -20,6 +20,10 @@ _STEADY = (m.OK, m.NOISY, m.UNSTABLE, m.QUANTISED)
 """Pairs are alike whichever of these the load of the moment gave them."""
 
 
+CEILINGS = ("memcpy",)
+"""What nobody sends by: it is measured for the others to be held against."""
+
+
 class Way(NamedTuple):
     """From where to where."""
 

@@ -9,7 +9,7 @@ from raxl.model import measurement as m
 from raxl.model.measurement import Ceiling, Run
 from raxl.model.printable import clean
 from raxl.render import bench_names
-from raxl.render.bench_pairs import Group, Key, middle, worst
+from raxl.render.bench_pairs import CEILINGS, Group, Key, key, middle, worst
 from raxl.render.bench_units import Unit, percent, rate, rate_unit, size, time_unit, unbroken
 from raxl.render.columns import Column, Row, lay_out
 from raxl.render.quantity import listed
@@ -65,13 +65,14 @@ def _heading(page: Page, group: Group) -> list[Line]:
     first = group.pairs[0]
     samples = sorted({run.samples for run in runs if run.samples})
     destinations = {run.destination for run in runs}
+    common = bench_names.usual(group.keys)
     timed = any(run.latency_seconds for run in runs)
     facts = [
         "" if first.pattern == m.P2P else clean(first.pattern),
         size(group.headline),
         "fetch" if timed and first.pattern not in m.COLLECTIVES else "",
         f"median of {'–'.join(map(str, dict.fromkeys((samples[0], samples[-1]))))}" if samples else "",
-        f"{clean(next(iter(destinations)))} destination" if len(destinations) == 1 else "",
+        f"{clean(common)} destination{' unless named' if len(destinations) > 1 else ''}" if common else "",
         _ceilings(runs),
     ]
     return page.fold(unbroken(", ".join(filter(None, facts))), 2, lead=(f"{bench_names.group(group)}   ", "bold"))
@@ -113,7 +114,8 @@ class _Figures:
         small = [run for run in runs if run.size_bytes == group.smallest and run.latency_seconds]
         large = [run for run in runs if run.size_bytes == group.headline and run.status not in _NO_RATE]
         self._times = time_unit(run.latency_seconds.p50 for run in small if run.latency_seconds)
-        trusted = [run for run in large if run.status not in m.WRONG] or large
+        sent = [run for run in large if run.transport not in CEILINGS]
+        trusted = [run for run in sent if run.status not in m.WRONG] or sent or large
         values = [run.bandwidth_bytes_per_second for run in trusted if run.bandwidth_bytes_per_second]
         self._rates = rate_unit(value.median for value in values)
         self._bus = rate_unit(run.bus_bandwidth_bytes_per_second or 0 for run in trusted)
@@ -142,13 +144,13 @@ class _Figures:
         ]
 
     def ordered(self) -> list[Key]:
-        """The fastest first; those that cannot be trusted after them, those that failed last."""
+        """The fastest first, and what they are held against; then those that cannot be trusted, or failed."""
 
         def rank(line: Key) -> tuple[int, float]:
             runs = [run for way in self._group.at(line, self._group.headline) for run in way]
             state = worst(runs).status if runs else m.FAILED
             rates = [run.bandwidth_bytes_per_second.median for run in runs if run.bandwidth_bytes_per_second]
-            tier = m.STATUSES.index(state) if state in (*_NO_RATE, *m.WRONG) else 0
+            tier = m.STATUSES.index(state) if state in (*_NO_RATE, *m.WRONG) else int(line.transport in CEILINGS)
             return tier, -min(rates, default=0.0)
 
         return sorted(self._group.keys, key=rank)
@@ -173,10 +175,14 @@ class _Figures:
             _share_column(shares, shape.bar, unicode),
             self._number_column(every if shape.more > 0 else bare, self._ends, lambda run: run.end_to_end_seconds),
             self._number_column(every if shape.more > 1 else bare, self._colds, lambda run: run.cold_seconds),
-            _state_column(every),
+            # Where nothing was tried at the headline's size, what came of the sizes before it.
+            _state_column([at or self._runs(line) for at, line in zip(every, rows, strict=True)]),
             _path_column(every, shape.has_protocol),
         ]
         return [[column[place] for column in columns] for place in range(len(rows))]
+
+    def _runs(self, line: Key) -> list[Run]:
+        return [run for run in self._group.runs if key(run) == line]
 
     def _time_column(self, runs: Sequence[Run | None]) -> list[Span]:
         numbers = [self._times.number(run.latency_seconds.p50) if run and run.latency_seconds else "" for run in runs]
@@ -294,13 +300,14 @@ def _state_column(every: Sequence[Sequence[Run]]) -> list[Span]:
 
 
 def _path_column(every: Sequence[Sequence[Run]], has_protocol: bool) -> list[Span]:
-    """`eth0, proven`; `memory`, which no counter proves."""
+    """`eth0, proven`; `memory`, which no counter proves; `–` for what is mapped, or never arrived."""
     cells: list[Span] = []
     for runs in every:
         paths = [run.path for run in runs if run.path]
         path = next((one for one in paths if one.verdict == m.WENT_ELSEWHERE), paths[0] if paths else None)
         if path is None:
-            cells.append((UNKNOWN, "dim"))
+            went = any(run.status not in _NO_RATE for run in runs)
+            cells.append((UNKNOWN if went else INAPPLICABLE, "dim"))
             continue
         is_plain = path.claimed == _MEMORY and path.verdict == m.UNVERIFIED
         told = [path.claimed, "" if is_plain else _VERDICTS.get(path.verdict, path.verdict)]

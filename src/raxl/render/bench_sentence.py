@@ -11,7 +11,8 @@ from raxl.model.printable import clean
 from raxl.render import bench_names
 from raxl.render.bench_faults import badness
 from raxl.render.bench_notes import measured
-from raxl.render.bench_pairs import Group, differ, key, middle
+from raxl.render.bench_pairs import CEILINGS, Group, differ, key, middle
+from raxl.render.bench_screening import further, screened
 from raxl.render.bench_slow import subject
 from raxl.render.bench_sync import summary
 from raxl.render.bench_units import percent, rate, size
@@ -32,7 +33,7 @@ _STATES_OF_MANY = {
 def sentences(document: Bench, groups: Sequence[Group]) -> list[str]:
     """What could be read out on a call; the last one says what to do, where there is something to do."""
     told = [_measured(document, groups), _wrong(document), _analysed(document)]
-    return [" ".join(filter(None, told)), *filter(None, [_next(document)])]
+    return [" ".join(filter(None, told)), *filter(None, [further(document), _next(document)])]
 
 
 def _measured(document: Bench, groups: Sequence[Group]) -> str:
@@ -52,6 +53,7 @@ def _measured(document: Bench, groups: Sequence[Group]) -> str:
     if not names:
         return f"No figure of {counted(ways, 'pair')} counts."
     what = f"Measured {counted(len(names), 'transport')} on {counted(ways, 'pair')} at {counted(sizes, 'size')}"
+    what = f"{words}, on {counted(ways, 'pair')}" if (words := screened(document)) else what
     if all(run.verified for run in document.runs if _counts(run) and run.status != m.UNAVAILABLE):
         what += ", every byte compared"
     never = len(missing - set(names))
@@ -69,11 +71,12 @@ def _fastest(groups: Sequence[Group]) -> str:
     if not runs or few or rule.pairs[0].pattern in m.COLLECTIVES:
         return ""
     chosen = [middle([run for run in runs if key(run) == line]) for line in dict.fromkeys(map(key, runs))]
-    best = max((run for run in chosen if run), key=lambda run: _speed(run))
+    rivals = [run for run in chosen if run and run.transport not in CEILINGS] or [run for run in chosen if run]
+    best = max(rivals, key=lambda run: _speed(run))
     of = f", {percent(best.ceiling.ratio)} of the ceiling" if best.ceiling else ""
     where = "" if len(groups) == 1 else f" on {counted(len(rule.pairs), 'pair')}"
     name = bench_names.lines(rule.keys)[key(best)]
-    does = f"is the fastest{where}:" if len(chosen) > 1 else f"reaches{where}"
+    does = f"is the fastest{where}:" if len(rivals) > 1 else f"reaches{where}"
     ways = [_speed(run) for run in runs if key(run) == key(best)]
     if rule.is_one and differ(rule.pairs[0]) and len(ways) > 1:
         return f"; {name} {does} {rate(max(ways))} one way, {rate(min(ways))} the other at {size(rule.headline)}"

@@ -11,11 +11,12 @@ from raxl.render import bench_names
 from raxl.render.bench_chart import chart
 from raxl.render.bench_detail import detail
 from raxl.render.bench_faults import faults
-from raxl.render.bench_notes import notes, unavailable
+from raxl.render.bench_notes import busy, notes, unavailable
 from raxl.render.bench_pairs import Group, groups, worst
 from raxl.render.bench_recommended import recommended
 from raxl.render.bench_regressions import regressions
 from raxl.render.bench_rows import table
+from raxl.render.bench_screening import absent, is_screening
 from raxl.render.bench_sentence import sentences
 from raxl.render.bench_slow import slow
 from raxl.render.bench_sync import synced
@@ -40,13 +41,20 @@ def bench(document: Bench, width: int, *, expand: bool = False, unicode: bool = 
     """The result as text; pairs that are alike once unless `expand`, which adds a line for every run."""
     page = Page(width, unicode)
     found = groups([run for run in document.runs if run.sync is None], fold=not expand)
-    shown, brief = (found, []) if expand or len(found) <= _MOST_TABLES else _chosen(found)
-    blocks = [slow(page, document.slow), regressions(page, document.regressions), faults(page, document.faults)]
-    blocks += synced(page, document.runs)
+    most = 1 if is_screening(document) else _MOST_TABLES
+    shown, brief = (found, []) if expand or len(found) <= most else _chosen(found, most)
+    noisy = next((group for group in shown if busy(group.runs)), None)
+    blocks = [
+        slow(page, document.slow),
+        absent(page, document),
+        regressions(page, document.regressions),
+        faults(page, document.faults),
+        *synced(page, document.runs),
+    ]
     for group in shown:
         if group is shown[-1]:
             blocks.append(_exceptions(page, brief))
-        blocks += [table(page, group), notes(page, group)]
+        blocks += [table(page, group), notes(page, group, busy(document.runs) if group is noisy else "")]
         # Many curves say no more than the first ones.
         blocks.append(chart(page, group, document.fits) if expand or group is shown[-1] or len(shown) <= 2 else [])
         blocks += [detail(page, pair) for pair in group.pairs if expand]
@@ -55,11 +63,11 @@ def bench(document: Bench, width: int, *, expand: bool = False, unicode: bool = 
     return parted(blocks)
 
 
-def _chosen(found: Sequence[Group]) -> tuple[list[Group], list[Group]]:
+def _chosen(found: Sequence[Group], tables: int) -> tuple[list[Group], list[Group]]:
     """The groups that get a table: the worst ones and the one with most pairs; the others get a line each."""
     most = max(found, key=lambda group: len(group.pairs))
     rest = [group for group in found if group is not most]
-    return [*rest[: _MOST_TABLES - 1], most], rest[_MOST_TABLES - 1 :]
+    return [*rest[: tables - 1], most], rest[tables - 1 :]
 
 
 def _exceptions(page: Page, found: Sequence[Group]) -> list[Line]:

@@ -10,17 +10,21 @@ from raxl.render.text import Line
 NONE = "–"
 UNKNOWN = "?"
 _HEAD = ("plug-in", "package", "tier", "captures", "here")
+_TRANSPORTS = "raxl.transports"
 _GAP = "  "
 
 
 def table(plugins: Sequence[Plugin]) -> list[Line]:
-    """One row a plug-in, by group."""
+    """One row a plug-in, by group; what is known of none of a group is no column."""
     lines: list[Line] = []
     for group in dict.fromkeys(plugin.group for plugin in plugins):
         rows = [_row(plugin) for plugin in plugins if plugin.group == group]
-        widths = [max(len(row[column]) for row in (_HEAD, *rows)) for column in range(len(_HEAD))]
-        lines += [[(group, "bold")], [(_joined(_HEAD, widths), "dim")]]
-        lines += [[(_joined(row, widths), "")] for row in rows]
+        kept = [column for column in range(len(_HEAD)) if any(row[column] != UNKNOWN for row in rows)]
+        widths = [max(len(row[column]) for row in (_HEAD, *rows)) for column in kept]
+        told = [_joined([row[column] for column in kept], widths) for row in (_HEAD, *rows)]
+        tried = "   tried by raxl bench-transport" if group == _TRANSPORTS else ""
+        lines += [[(group, "bold"), (tried, "dim")], [(told[0], "dim")]]
+        lines += [[(text, "")] for text in told[1:]]
     return lines
 
 
