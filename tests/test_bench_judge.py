@@ -49,6 +49,14 @@ def test_a_row_at_the_ceiling_is_ok_and_names_what_limits_it() -> None:
     assert run.cold_seconds == 0.5
 
 
+def test_a_bucket_bounds_what_its_own_interface_sends() -> None:
+    slow_to_send = Ends(node(), node(shaped=10**8), is_one_node=False)
+    run = judge.run(row(), slow_to_send, {})
+    assert run.status == "ok"
+    assert run.ceiling is not None
+    assert run.ceiling.name == "1 Gbit/s token bucket on eth0, MTU 1500"
+
+
 @pytest.mark.parametrize(
     ("moved", "verdict"),
     [

@@ -40,7 +40,7 @@ THIRD_PARTIES = {
     "pynvml": ("sources/nvml_library.py",),
     "amdsmi": ("sources/amdsmi_library.py",),
     "prometheus_client": (),
-    "torch": ("transfer/rdt.py", "transports/"),
+    "torch": ("transfer/rdt.py", "transfer/torch_group.py", "transports/"),
     "numpy": ("transports/",),
     "nixl": ("transports/",),
 }

@@ -19,19 +19,21 @@ class Bound(NamedTuple):
 
 
 def of_line(ends: Ends) -> Bound | None:
-    """The narrower of the two interfaces, less what headers take; None where neither tells its rate."""
-    rates = [bound for bound in (_interface(ends.source), _interface(ends.target)) if bound is not None]
+    """The narrower of the two interfaces, less what headers take; None where neither tells its rate. A token bucket
+    bounds what its interface sends: that of the target does not count."""
+    both = (_interface(ends.source, sends=True), _interface(ends.target, sends=False))
+    rates = [bound for bound in both if bound is not None]
     return min(rates, key=lambda one: one.bandwidth_bytes_per_second, default=None)
 
 
-def _interface(own: Mapping[str, Any]) -> Bound | None:
+def _interface(own: Mapping[str, Any], *, sends: bool) -> Bound | None:
     name = own.get("interface")
     known = (own.get("interfaces") or {}).get(name)
     if not known or not known.get("mtu"):
         return None
     mtu = int(known["mtu"])
     shaped, speed = known.get("shaped_bits_per_second"), known.get("speed_bits_per_second")
-    if shaped:
+    if shaped and sends:
         rate = wire.goodput(shaped / 8, mtu, wire.SHAPED)
         return Bound(f"{_told(shaped)} token bucket on {name}, MTU {mtu}", rate, True)
     if speed:

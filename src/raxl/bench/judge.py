@@ -27,7 +27,7 @@ from raxl.model.measurement import (
     Phases,
     Run,
 )
-from raxl.transfer import Taken, statistics, steadiness
+from raxl.transfer import MEMORY, TARGET, Taken, statistics, steadiness
 
 LATENCY_BYTES = 64 << 10
 """Up to this size no bandwidth is told: it is the time that counts."""
@@ -68,7 +68,8 @@ def run(row: Row, ends: Ends, copies: Mapping[int, float], way: Path | None = No
 def _measured(bare: Run, row: Row, taken: Taken, ends: Ends, copies: Mapping[int, float], path: Path | None) -> Run:
     size = row.transfer.size_bytes
     bandwidth = statistics.bandwidth_of(size, taken.samples) if size > LATENCY_BYTES and not taken.is_mapped else None
-    bound = _bound(path, ends, copies.get(size)) if bandwidth is not None else None
+    copy = copies.get(size) if row.way != TARGET else None
+    bound = _bound(path, ends, copy) if bandwidth is not None else None
     ceiling = None
     if bound is not None and bandwidth is not None:
         ceiling = wire.ceiling(bound.name, bound.bandwidth_bytes_per_second, bandwidth.median)
@@ -99,9 +100,10 @@ def _measured(bare: Run, row: Row, taken: Taken, ends: Ends, copies: Mapping[int
 
 def _bound(path: Path | None, ends: Ends, copy: float | None) -> Bound | None:
     """The line, where the bytes should have crossed it; within a node a copy in memory."""
-    if not ends.is_one_node:
-        is_other = path is not None and path.claimed != proof.interface(ends)
-        return None if is_other else ceilings.of_line(ends)
+    if path is None:
+        return None
+    if not ends.is_one_node and path.claimed != MEMORY:
+        return ceilings.of_line(ends) if path.claimed == proof.interface(ends) else None
     return Bound("a copy in memory", copy, False) if copy is not None else None
 
 

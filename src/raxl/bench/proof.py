@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from raxl.bench.readings import Ends, Row
 from raxl.model.measurement import PROVEN, UNVERIFIED, WENT_ELSEWHERE, Moved, Path
+from raxl.transfer import MEMORY, TARGET
 
 LEAST_RATIO, MOST_RATIO = 0.95, 1.15
 """Of what was sent, to what the device carried: headers add up to a twentieth, retransmissions more."""
@@ -16,7 +17,7 @@ _MESSAGES_BYTES = 16 << 10
 """What Ray itself says over the same device, a transfer of one of its transports."""
 _SHARE_ELSEWHERE = 0.05
 """A device that carried less than this share carried none of it."""
-LOOPBACK, MEMORY = "lo", "memory"
+LOOPBACK = "lo"
 
 
 def path(row: Row, ends: Ends, expected: int) -> Path | None:
@@ -51,6 +52,8 @@ def interface(ends: Ends) -> str:
 
 def _is_memory(row: Row, ends: Ends) -> bool:
     """A library that tells what carries it within a node is believed before its plug-in."""
+    if row.way == TARGET:
+        return True
     if not ends.is_one_node or row.taken is None:
         return False
     return set(row.taken.carriers) <= {MEMORY} if row.taken.carriers else row.way == MEMORY

@@ -15,7 +15,7 @@ from raxl.bench.request import ALL, LATENCY_SIZES, SCREEN, Request
 from raxl.collect import clock
 from raxl.errors import UsageError
 from raxl.model.codec import BENCH
-from raxl.model.measurement import Bench, Run
+from raxl.model.measurement import COLLECTIVES, Bench, Run
 from raxl.plugins import discovery, registry
 from raxl.transfer import Taken, Transfer
 
@@ -37,6 +37,13 @@ class Pair(NamedTuple):
 
     source: Mapping[str, Any]
     target: Mapping[str, Any]
+    ranks: Sequence[Mapping[str, Any]] = ()
+    """Of a collective: all nodes, of which the two are the first and the last."""
+
+    @property
+    def nodes(self) -> Sequence[Mapping[str, Any]]:
+        """Where the ends are."""
+        return self.ranks or (self.source, self.target)
 
 
 def bench(request: Request, progress: Progress = lambda done, total, words: None) -> Bench:
@@ -55,9 +62,9 @@ def bench(request: Request, progress: Progress = lambda done, total, words: None
         if request.pairs == SCREEN and len(nodes) > 1:
             found = screen.screen(conducting, nodes, looked)
             return replace(document, runs=found.runs, slow=found.slow)
-        pairs = _pairs(nodes, ALL if request.pairs == SCREEN else request.pairs)
+        pairs = _pairs(nodes, ALL if request.pairs == SCREEN else request.pairs, request.pattern)
         if request.fault:
-            hurt = [faults.fault(conducting, request, name, pair) for pair in pairs for name in entries]
+            hurt = [faults.fault(conducting, request, name, pair.nodes) for pair in pairs for name in entries]
             return replace(document, faults=hurt)
         runs = _judged(_rows(conducting, request, entries, pairs, progress), looked)
     document = replace(document, runs=runs, fits=fitting.fits(runs))
@@ -75,10 +82,13 @@ def _entries(request: Request) -> dict[str, str]:
     return {name: known[name] for name in wanted}
 
 
-def _pairs(nodes: Sequence[Mapping[str, Any]], wanted: str) -> list[Pair]:
-    """Both directions of every pair, or the ones that were named. Raises UsageError for a node that is not there."""
+def _pairs(nodes: Sequence[Mapping[str, Any]], wanted: str, pattern: str) -> list[Pair]:
+    """Both directions of every pair, or the ones that were named. A collective has an end on each node, and two on the
+    only one. Raises UsageError for a node that is not there."""
     if wanted != ALL:
         return [_named(nodes, word) for word in wanted.split(",")]
+    if pattern in COLLECTIVES and len(nodes) > 1:
+        return [Pair(nodes[0], nodes[-1], tuple(nodes))]
     if len(nodes) == 1:
         return [Pair(nodes[0], nodes[0])]
     return [Pair(a, b) for a in nodes for b in nodes if a is not b]
@@ -116,7 +126,7 @@ def _rows(
     for pair in pairs:
         for name, plugin in able.items():
             progress(done, total, name)
-            bare = Row(name, (pair.source["name"], pair.target["name"]), transfers[0], plugin.way)
+            bare = Row(name, tuple(node["name"] for node in pair.nodes), transfers[0], plugin.way)
             taken = 0
             for row in _measured(conducting, bare, pair, transfers):
                 taken += row.taken is not None
@@ -143,7 +153,7 @@ def _measured(conducting: Conducting, bare: Row, pair: Pair, transfers: Sequence
     limit = _SETUP_SECONDS + sum(10 * one.seconds + one.least_seconds + 10.0 for one in transfers)
     question = {
         "transport": bare.transport,
-        "nodes": [pair.source["id"], pair.target["id"]],
+        "nodes": [node["id"] for node in pair.nodes],
         "transfers": [asdict(one) for one in transfers],
         "seconds": limit,
     }

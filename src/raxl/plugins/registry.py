@@ -48,7 +48,13 @@ PLATFORMS = {
 """raxl's own platform plug-ins, in the same way."""
 
 TRANSPORTS = {
+    "memcpy": "raxl.transports.memcpy:Memcpy",
+    "shared-memory": "raxl.transports.shared_memory:SharedMemory",
     "tcp": "raxl.transports.tcp:Tcp",
+    "nixl": "raxl.transports.nixl:Nixl",
+    "nixl-libfabric": "raxl.transports.nixl:NixlLibfabric",
+    "torch-gloo": "raxl.transports.torch_gloo:TorchGloo",
+    "torch-nccl": "raxl.transports.torch_nccl:TorchNccl",
     "object-store": "raxl.transports.object_store:ObjectStore",
     "rdt-gloo": "raxl.transports.rdt_gloo:RdtGloo",
     "rdt-nccl": "raxl.transports.rdt_nccl:RdtNccl",

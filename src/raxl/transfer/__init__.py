@@ -11,6 +11,9 @@ from typing import Any, Callable, Protocol, Sequence
 
 from raxl.model.measurement import P2P, REUSED
 
+LOOPBACK, MEMORY, TARGET = "loopback", "memory", "target"
+"""Ways within a node. `target`: nothing leaves the target, wherever the source is."""
+
 
 @dataclass(frozen=True)
 class Transfer:
@@ -39,6 +42,8 @@ class Taken:
 
     samples: list[float] = field(default_factory=list)
     """One a transfer, in their order."""
+    back: list[float] = field(default_factory=list)
+    """Of the other direction at the same time, where both were measured."""
     warmup: int = 0
     cold: float | None = None
     """The first transfer of all."""

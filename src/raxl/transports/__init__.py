@@ -23,7 +23,7 @@ class TransportPlugin(Protocol):
     needs_tensor_transport: bool
     """Whether Ray has to prepare the actors for Ray Direct Transport."""
     way: str
-    """What it goes over between nodes, and within one: `network` and `loopback`, or `memory` within one."""
+    """What it goes over within a node: `loopback` or `memory`; `target` where nothing leaves the target."""
 
     # A plug-in may have two more. `gpus`: of its GPUs, how many each end needs Ray to give it where `devices` names
     # `cuda` (1.0). `prepare()`: run in the driver before the ends are made, where what is registered with Ray has to

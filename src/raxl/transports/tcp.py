@@ -3,28 +3,28 @@
 The source's clock runs from the first byte that is sent until an acknowledgement of eight bytes has come back; of
 small sizes both ends send the whole size, and half of the round trip is taken. Python adds nothing to what the kernel
 takes at these buffer sizes.
+
+In both directions at once each has connections of its own, so that no acknowledgement waits behind the data of the
+other one, and each sender has its own clock.
 """
 
 from __future__ import annotations
 
 import socket
-import struct
 import threading
 import time
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import pairwise
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
 from raxl.model.measurement import FRESH, P2P, SINGLE, STREAM
-from raxl.transfer import Ends, Taken, Transfer, payload
+from raxl.transfer import Ends, Taken, Transfer, channel, memory, payload
+from raxl.transfer.channel import ACK, CONNECT_SECONDS, END
+from raxl.transfer.statistics import median
 from raxl.transfer.timing import Timed, timed
 
 _PING_BYTES = 64 << 10
 """Up to this size it is the latency that counts."""
-_HEAD = struct.Struct("<qq")
-_ACK = b"raxl-ack"
-_END = -1
-_CHUNK = 4 << 20
-_CONNECT_SECONDS = 10.0
 
 
 class Tcp:
@@ -52,18 +52,21 @@ class TcpSession:
         self.setup_seconds = 0.0
 
     def measure(self, transfer: Transfer) -> Taken:
-        begun = time.monotonic()
-        if self._streams != transfer.streams:
-            self._connect(transfer.streams)
+        streams = transfer.streams * (2 if transfer.is_bidirectional else 1)
+        if self._streams != streams:
+            self._connect(streams)
         seconds = 3 * (transfer.seconds + transfer.least_seconds) + 60.0
         serving = self._target.start(serve, transfer)
         taken: Taken = self._source.call(drive, transfer, seconds=seconds)
-        wrong, received = serving.result(_CONNECT_SECONDS + seconds)
-        taken.wrong, taken.verified = wrong, wrong is None
+        wrong, received, back = serving.result(CONNECT_SECONDS + seconds)
+        taken.wrong = wrong or taken.wrong
+        taken.verified = taken.wrong is None
         taken.phases.update(received)
+        if transfer.is_bidirectional:
+            taken.back = back[-len(taken.samples) :]
+            taken.remark = _both_ways(transfer.size_bytes, taken)
         if self.setup_seconds:
             taken.phases["setup"] = self.setup_seconds
-        self.measured_seconds = time.monotonic() - begun
         return taken
 
     def close(self) -> None:
@@ -74,18 +77,15 @@ class TcpSession:
         begun = time.monotonic()
         port = self._target.call(listen, self._target.address)
         accepting = self._target.start(accept, streams)
-        self._source.call(connect, self._target.address, port, streams, seconds=_CONNECT_SECONDS + 5)
-        accepting.result(_CONNECT_SECONDS + 5)
+        self._source.call(connect, self._target.address, port, streams, seconds=CONNECT_SECONDS + 5)
+        accepting.result(CONNECT_SECONDS + 5)
         self._streams = streams
         self.setup_seconds = time.monotonic() - begun
 
 
 def listen(state: dict[str, Any], address: str) -> int:
     """Opens a port on the address that the peers use."""
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    server = socket.create_server((address, 0), family=family, backlog=64)
-    server.settimeout(_CONNECT_SECONDS)
-    state["server"] = server
+    server = state["server"] = channel.listening(address)
     return int(server.getsockname()[1])
 
 
@@ -93,11 +93,8 @@ def accept(state: dict[str, Any], streams: int) -> None:
     """Takes the connections, in the order of the numbers that they begin with."""
     connections = {}
     for _ in range(streams):
-        connection, _ = state["server"].accept()
-        connection.settimeout(None)
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        number, _ = _HEAD.unpack(_exactly(connection, _HEAD.size))
-        connections[number] = connection
+        connection = channel.accepted(state["server"])
+        connections[channel.told(connection)] = connection
     state.pop("server").close()
     state["connections"] = [connections[number] for number in sorted(connections)]
 
@@ -106,10 +103,8 @@ def connect(state: dict[str, Any], address: str, port: int, streams: int) -> Non
     """Connects to the target."""
     state["connections"] = []
     for number in range(streams):
-        connection = socket.create_connection((address, port), _CONNECT_SECONDS)
-        connection.settimeout(None)
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        connection.sendall(_HEAD.pack(number, 0))
+        connection = channel.connected(address, port)
+        channel.tell(connection, number)
         state["connections"].append(connection)
 
 
@@ -121,34 +116,40 @@ def hang_up(state: dict[str, Any]) -> None:
 
 def drive(state: dict[str, Any], transfer: Transfer) -> Taken:
     """The source's part of a row."""
-    connections = state["connections"]
+    connections = state["connections"][: transfer.streams]
     buffer = bytearray(transfer.size_bytes)
     payload.fill(buffer, transfer.seed)
-    views = _parts(buffer, len(connections))
+    views = _parts(memoryview(buffer), len(connections))
     control = connections[0]
-    is_ping = transfer.size_bytes <= _PING_BYTES and len(connections) == 1
+    is_ping = _is_ping(transfer)
+    back = _Back(state["connections"][transfer.streams :], transfer) if transfer.is_bidirectional else None
+
+    def begin(iteration: int) -> None:
+        payload.stamp(buffer, transfer.seed, iteration)
+        channel.tell(control, iteration)
+        channel.exactly(control, len(ACK))
 
     def ping(iteration: int) -> float:
-        payload.stamp(buffer, transfer.seed, iteration)
-        control.sendall(_HEAD.pack(iteration, 0))
-        _exactly(control, len(_ACK))
+        begin(iteration)
         begun = time.perf_counter()
         control.sendall(buffer)
-        _receive(control, memoryview(back))
+        channel.receive(control, memoryview(echo))
         return (time.perf_counter() - begun) / 2
 
     def send(iteration: int) -> float:
-        payload.stamp(buffer, transfer.seed, iteration)
-        control.sendall(_HEAD.pack(iteration, 0))
-        _exactly(control, len(_ACK))
+        begin(iteration)
+        receiving = back.begin(iteration) if back is not None else None
         begun = time.perf_counter()
         _together([(_send, connection, view) for connection, view in zip(connections, views)])
-        _exactly(control, len(_ACK))
-        return time.perf_counter() - begun
+        channel.exactly(control, len(ACK))
+        seconds = time.perf_counter() - begun
+        if receiving is not None:
+            receiving.result()
+        return seconds
 
-    back = bytearray(transfer.size_bytes if is_ping else 0)
+    echo = bytearray(transfer.size_bytes if is_ping else 0)
     told: Timed = timed(ping if is_ping else send, transfer.most_samples, transfer.seconds, transfer.least_seconds)
-    control.sendall(_HEAD.pack(_END, 0))
+    channel.tell(control, END)
     return Taken(
         samples=told.samples,
         warmup=told.warmup,
@@ -157,39 +158,104 @@ def drive(state: dict[str, Any], transfer: Transfer) -> Taken:
         transfers=told.warmup + 1 + len(told.samples),
         mode=SINGLE if len(connections) == 1 else STREAM,
         window=len(connections) if len(connections) > 1 else None,
+        wrong=back.verify() if back is not None else None,
     )
 
 
-def serve(state: dict[str, Any], transfer: Transfer) -> tuple[str | None, dict[str, float]]:
-    """The target's part: where bytes were wrong, and how long it took to compare them."""
-    connections = state["connections"]
+def serve(state: dict[str, Any], transfer: Transfer) -> tuple[str | None, dict[str, float], list[float]]:
+    """The target's part: where bytes were wrong, how long it took to compare them, and the seconds of each transfer of
+    its own, where both directions are measured."""
+    connections = state["connections"][: transfer.streams]
     control = connections[0]
-    is_ping = transfer.size_bytes <= _PING_BYTES and len(connections) == 1
-    buffer = bytearray(transfer.size_bytes)
+    buffer = memoryview(bytearray(transfer.size_bytes))
     payload.poison(buffer)
     wrong, last = None, 0
+    forth = _Forth(state["connections"][transfer.streams :], transfer) if transfer.is_bidirectional else None
     while True:
-        iteration, _ = _HEAD.unpack(_exactly(control, _HEAD.size))
-        if iteration == _END:
+        iteration = channel.told(control)
+        if iteration == END:
             break
         if transfer.destination == FRESH:
-            buffer = bytearray(transfer.size_bytes)
+            buffer = memory.fresh(transfer.size_bytes)
         views = _parts(buffer, len(connections))
-        control.sendall(_ACK)
-        _together([(_receive, connection, view) for connection, view in zip(connections, views)])
-        control.sendall(buffer if is_ping else _ACK)
+        sending = forth.begin(iteration) if forth is not None else None
+        control.sendall(ACK)
+        _together([(channel.receive, connection, view) for connection, view in zip(connections, views)])
+        control.sendall(buffer if _is_ping(transfer) else ACK)
+        if forth is not None and sending is not None:
+            forth.samples.append(sending.result())
         wrong = wrong or payload.stamps_differ(buffer, transfer.seed, iteration)
         last = iteration
     if transfer.is_damaged:
         payload.damage(buffer)
     begun = time.perf_counter()
     wrong = wrong or payload.differs(buffer, transfer.seed, last)
-    return wrong, {"verify": time.perf_counter() - begun}
+    return wrong, {"verify": time.perf_counter() - begun}, forth.samples if forth is not None else []
 
 
-def _parts(buffer: bytearray, count: int) -> list[memoryview]:
-    view, size = memoryview(buffer), len(buffer)
-    edges = [size * number // count for number in range(count + 1)]
+class _Forth:
+    """What the target sends at the same time, with a pattern of its own."""
+
+    def __init__(self, connections: Sequence[socket.socket], transfer: Transfer) -> None:
+        self._connections, self._seed = connections, transfer.seed + 1
+        self._buffer = bytearray(transfer.size_bytes)
+        payload.fill(self._buffer, self._seed)
+        self._views = _parts(memoryview(self._buffer), len(connections))
+        self._thread = ThreadPoolExecutor(1)
+        self.samples: list[float] = []
+
+    def begin(self, iteration: int) -> Future[float]:
+        """It waits until the source is ready."""
+        payload.stamp(self._buffer, self._seed, iteration)
+        return self._thread.submit(self._sent)
+
+    def _sent(self) -> float:
+        channel.exactly(self._connections[0], len(ACK))
+        begun = time.perf_counter()
+        _together([(_send, connection, view) for connection, view in zip(self._connections, self._views)])
+        channel.exactly(self._connections[0], len(ACK))
+        return time.perf_counter() - begun
+
+
+class _Back:
+    """The same at the source, which receives it."""
+
+    def __init__(self, connections: Sequence[socket.socket], transfer: Transfer) -> None:
+        self._connections, self._seed = connections, transfer.seed + 1
+        self._buffer = bytearray(transfer.size_bytes)
+        payload.poison(self._buffer)
+        self._views = _parts(memoryview(self._buffer), len(connections))
+        self._thread = ThreadPoolExecutor(1)
+        self._wrong: str | None = None
+        self._last = 0
+
+    def begin(self, iteration: int) -> Future[None]:
+        self._connections[0].sendall(ACK)
+        return self._thread.submit(self._received, iteration)
+
+    def _received(self, iteration: int) -> None:
+        _together([(channel.receive, one, view) for one, view in zip(self._connections, self._views)])
+        self._connections[0].sendall(ACK)
+        self._wrong = self._wrong or payload.stamps_differ(self._buffer, self._seed, iteration)
+        self._last = iteration
+
+    def verify(self) -> str | None:
+        """Where a byte is wrong."""
+        wrong = self._wrong or payload.differs(self._buffer, self._seed, self._last)
+        return f"on the way back: {wrong}" if wrong is not None else None
+
+
+def _is_ping(transfer: Transfer) -> bool:
+    return transfer.size_bytes <= _PING_BYTES and transfer.streams == 1 and not transfer.is_bidirectional
+
+
+def _both_ways(size: int, taken: Taken) -> str:
+    there, back = (size / median(samples) / 1e9 for samples in (taken.samples, taken.back))
+    return f"both ways at once, GB/s: {there:.3f} there, {back:.3f} back, {there + back:.3f} together"
+
+
+def _parts(view: memoryview, count: int) -> list[memoryview]:
+    edges = [len(view) * number // count for number in range(count + 1)]
     return [view[start:end] for start, end in pairwise(edges)]
 
 
@@ -215,18 +281,3 @@ def _together(calls: list[tuple[Any, socket.socket, memoryview]]) -> None:
 
 def _send(connection: socket.socket, view: memoryview) -> None:
     connection.sendall(view)
-
-
-def _receive(connection: socket.socket, view: memoryview) -> None:
-    place = 0
-    while place < len(view):
-        count = connection.recv_into(view[place : place + _CHUNK])
-        if count == 0:
-            raise ConnectionResetError("the other end closed the connection")
-        place += count
-
-
-def _exactly(connection: socket.socket, size: int) -> bytes:
-    buffer = bytearray(size)
-    _receive(connection, memoryview(buffer))
-    return bytes(buffer)
