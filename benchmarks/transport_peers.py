@@ -14,7 +14,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 _ACK = 8
@@ -335,7 +335,7 @@ def object_drop(state: dict[str, Any]) -> None:
     state.pop("bare", None)
 
 
-PEERS: dict[str, type[Peer]] = {
+PEERS: dict[str, Callable[[Sequence[Any], int, str], Peer]] = {
     "iperf3": Iperf,
     "sockets": Sockets,
     "C memcpy": Copies,
@@ -343,7 +343,7 @@ PEERS: dict[str, type[Peer]] = {
     "NIXL": NixlReads,
     "ray.get": Objects,
 }
-"""By the name that is printed."""
+"""By the name that is printed; made with the ends, the size, and a pattern or the library of `memcpy`."""
 
 
 def by_value() -> None:
