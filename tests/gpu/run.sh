@@ -52,7 +52,7 @@ EOF
 # measure PATTERN TRANSPORTS SECONDS: at most so long, its end included
 measure() {
   local bench="$out/bench-$1.json"
-  rm -f "$bench"
+  rm -f "$bench" "$out/told-$1.txt"
   timeout --signal INT --kill-after 15 "$(($3 - 15))" "$python" -m raxl bench-transport --transport "$2" --pattern "$1" \
     --budget 60s --format json --output "$bench" 2>"$out/bench-$1.err"
   local ended=$?
