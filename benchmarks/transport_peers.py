@@ -70,6 +70,7 @@ def iperf_serve(state: dict[str, Any], address: str) -> int:
     state["iperf3"] = serving = subprocess.Popen(
         command, stdout=subprocess.PIPE, text=True, preexec_fn=lambda: library.prctl(1, 9)
     )
+    assert serving.stdout is not None
     while line := serving.stdout.readline():
         if "listening" in line:
             return port
