@@ -19,6 +19,7 @@ LINE = 1e9 / 8 * 1448 / 1514
 
 def node(shaped: int | None = 10**9, load: float = 0.0, **changed: Any) -> dict[str, Any]:
     eth0 = {"mtu": 1500, "shaped_bits_per_second": shaped, "speed_bits_per_second": None, "is_virtual": True}
+    eth0["shaped_burst_bytes"] = 128 << 10
     return {"interface": "eth0", "interfaces": {"eth0": eth0}, "load": load, "cores": 2, **changed}
 
 
@@ -114,6 +115,15 @@ def test_what_is_wrong_outranks_what_is_odd() -> None:
 def test_faster_than_the_line_can_be_is_suspect() -> None:
     assert judge.run(row(rate=1.02 * LINE), BETWEEN, {}).status == "ok"
     assert judge.run(row(rate=1.04 * LINE), BETWEEN, {}).status == "suspect"
+
+
+def test_the_burst_of_a_token_bucket_is_free() -> None:
+    """At 1 MiB a burst of 128 KiB makes 12 %: what comes to 1.1 of the rate is no wonder, 1.3 is."""
+    size = 1 << 20
+    for share, status in ((1.1, "ok"), (1.16, "ok"), (1.3, "suspect")):
+        one = row(rate=1.0, samples=15 * [size / (share * LINE)], transfers=21)
+        one = one._replace(transfer=Transfer(size), moved=({}, {"eth0": (size * 21, 0)}))
+        assert judge.run(one, BETWEEN, {}).status == status
 
 
 def test_a_rate_that_changes_is_unstable() -> None:

@@ -16,6 +16,15 @@ class Bound(NamedTuple):
     bandwidth_bytes_per_second: float
     is_hard: bool
     """Whether nothing can be faster: a copy in memory can, where the other one is in the cache."""
+    free_bytes: int = 0
+    """So much of each transfer a token bucket lets pass at once."""
+
+    def is_exceeded(self, size_bytes: int, bandwidth: float) -> bool:
+        """Whether a transfer of this size cannot have been so fast."""
+        if not self.is_hard or size_bytes <= self.free_bytes:
+            return False
+        free = size_bytes / (size_bytes - self.free_bytes)
+        return bandwidth > wire.TOO_FAST * free * self.bandwidth_bytes_per_second
 
 
 def of_line(ends: Ends) -> Bound | None:
@@ -35,7 +44,8 @@ def _interface(own: Mapping[str, Any], *, sends: bool) -> Bound | None:
     shaped, speed = known.get("shaped_bits_per_second"), known.get("speed_bits_per_second")
     if shaped and sends:
         rate = wire.goodput(shaped / 8, mtu, wire.SHAPED)
-        return Bound(f"{_told(shaped)} token bucket on {name}, MTU {mtu}", rate, True)
+        free = int(known.get("shaped_burst_bytes") or 0)
+        return Bound(f"{_told(shaped)} token bucket on {name}, MTU {mtu}", rate, True, free)
     if speed:
         return Bound(f"{_told(speed)} line {name}, MTU {mtu}", wire.goodput(speed / 8, mtu), True)
     return None

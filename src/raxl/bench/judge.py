@@ -22,7 +22,6 @@ from raxl.model.measurement import (
     UNSTABLE,
     WEIGHT_SYNC,
     WENT_ELSEWHERE,
-    Ceiling,
     Endpoint,
     Path,
     Phases,
@@ -76,7 +75,8 @@ def _measured(bare: Run, row: Row, taken: Taken, ends: Ends, copies: Mapping[int
     ceiling = None
     if bound is not None and bandwidth is not None:
         ceiling = wire.ceiling(bound.name, bound.bandwidth_bytes_per_second, bandwidth.median)
-    status, words = _status(taken, path, ends, bound, ceiling)
+    is_exceeded = bound is not None and bandwidth is not None and bound.is_exceeded(size, bandwidth.median)
+    status, words = _status(taken, path, ends, bound if is_exceeded else None)
     if status == CORRUPT:
         bandwidth = ceiling = None
     return replace(
@@ -110,16 +110,14 @@ def _bound(path: Path | None, ends: Ends, copy: float | None) -> Bound | None:
     return Bound("a copy in memory", copy, False) if copy is not None else None
 
 
-def _status(
-    taken: Taken, path: Path | None, ends: Ends, bound: Bound | None, ceiling: Ceiling | None
-) -> tuple[str, str | None]:
-    """The gravest that is true, and its words."""
+def _status(taken: Taken, path: Path | None, ends: Ends, exceeded: Bound | None) -> tuple[str, str | None]:
+    """The gravest that is true, and its words; `exceeded` is what cannot be."""
     if taken.wrong is not None:
         return CORRUPT, taken.wrong
     if path is not None and path.verdict == WENT_ELSEWHERE:
         return MISMATCH, _elsewhere(path)
-    if bound is not None and ceiling is not None and bound.is_hard and wire.is_suspect(ceiling):
-        return SUSPECT, f"faster than its {bound.name} can be: another path, or a cache"
+    if exceeded is not None:
+        return SUSPECT, f"faster than its {exceeded.name} can be: another path, or a cache"
     if taken.is_mapped:
         return MAPPED, None
     if taken.quantum is not None and statistics.median(taken.samples) < _STEPS * taken.quantum:

@@ -55,8 +55,3 @@ def all_to_all_ceiling(nic: float, ranks: int, ranks_a_node: int) -> float | Non
 def ceiling(name: str, bandwidth: float, measured: float) -> Ceiling:
     """A measured bandwidth beside what bounds it."""
     return Ceiling(name, bandwidth, measured / bandwidth)
-
-
-def is_suspect(known: Ceiling) -> bool:
-    """Whether a figure exceeds a ceiling that cannot be exceeded."""
-    return known.ratio > TOO_FAST

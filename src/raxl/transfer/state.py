@@ -9,6 +9,7 @@ import re
 import socket
 import struct
 import subprocess
+from contextlib import suppress
 from typing import Any, Mapping
 
 _PREFIXES = ("UCX_", "NCCL_", "RCCL_", "GLOO_", "FI_", "TP_SOCKET_IFNAME")
@@ -17,6 +18,7 @@ _PACKAGES = ("ray", "torch", "numpy", "nixl", "cupy")
 _SIOCGIFADDR = 0x8915
 _SPEED_UNKNOWN = (-1, 0, 65535, 4294967295)
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108 - it is asked how much is free
+_BUCKET = re.compile(r"\btbf\b.*?\brate ([0-9.]+)([KMGT]?)bit burst ([0-9.]+)([KMG]?)b")
 _TC = ("/usr/sbin/tc", "/sbin/tc", "/usr/bin/tc")
 
 
@@ -59,7 +61,7 @@ def _interface(name: str) -> dict[str, Any]:
         "speed_bits_per_second": speed * 1_000_000 if is_real and speed not in (None, *_SPEED_UNKNOWN) else None,
         "is_virtual": not is_real,
         "is_tun": os.path.exists(f"{folder}/tun_flags"),
-        "shaped_bits_per_second": _shaped(name),
+        **_shaped(name),
     }
 
 
@@ -72,18 +74,21 @@ def _address(name: str) -> str | None:
     return socket.inet_ntoa(told[20:24])
 
 
-def _shaped(name: str) -> int | None:
-    """The rate of a token bucket on the interface, in bits per second: `tc qdisc show dev eth0`."""
+def _shaped(name: str) -> dict[str, int | None]:
+    """The rate of a token bucket on the interface, and the burst that is free: `tc qdisc show dev eth0`."""
     tool = next((path for path in _TC if os.path.exists(path)), None)
-    if tool is None:
-        return None
-    try:
+    printed = ""
+    if tool is not None:
         command = [tool, "qdisc", "show", "dev", name]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=2)  # noqa: S603 - a trusted path
-    except (OSError, subprocess.SubprocessError):
-        return None
-    found = re.search(r"\btbf\b.*?\brate ([0-9.]+)([KMGT]?)bit", done.stdout)
-    return int(float(found[1]) * 1000 ** " KMGT".index(found[2] or " ")) if found else None
+        with suppress(OSError, subprocess.SubprocessError):
+            printed = subprocess.run(command, capture_output=True, text=True, timeout=2).stdout  # noqa: S603 - trusted
+    found = _BUCKET.search(printed)
+    if found is None:
+        return {"shaped_bits_per_second": None, "shaped_burst_bytes": None}
+    return {
+        "shaped_bits_per_second": int(float(found[1]) * 1000 ** " KMGT".index(found[2] or " ")),
+        "shaped_burst_bytes": int(float(found[3]) * 1024 ** " KMG".index(found[4] or " ")),
+    }
 
 
 def _packages() -> dict[str, str]:
