@@ -44,9 +44,6 @@ def lab() -> Iterator[Lab]:
 CLUSTERS = (
     "test_bench_links.py",
     "test_bench_nixl.py",
-    "test_bench_memory.py",
-    "test_bench_ray.py",
-    "test_bench_torch.py",
     "test_cluster.py",
     "test_cluster_faults.py",
     "test_cluster_labels.py",
@@ -54,6 +51,9 @@ CLUSTERS = (
     "test_links.py",
 )
 """Tests that start Ray clusters, or measure what would be slower beside one that starts."""
+LAST = ("test_bench_memory.py", "test_bench_ray.py", "test_bench_sync.py", "test_bench_torch.py")
+"""Tests that start a Ray of their own and measure nothing that another process could disturb: by then the links are
+measured."""
 
 
 def of_clusters(item: pytest.Item) -> bool:
@@ -62,11 +62,12 @@ def of_clusters(item: pytest.Item) -> bool:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests of clusters come first: they take longest. Those that wreck theirs come after the others of them, and
-    those that end it last."""
+    those that end it last; of all others those with a Ray of their own."""
     marks = ("wrecks", "ends")
     items.sort(
         key=lambda item: (
             not of_clusters(item),
+            item.path.name in LAST,
             *(item.get_closest_marker(mark) is not None for mark in reversed(marks)),
         )
     )

@@ -198,6 +198,7 @@ def test_ray_clients_server_that_never_starts_costs_the_budget_and_no_more(lab: 
 def test_a_node_that_joins_meanwhile_is_shown_even_by_anothers_name(lab: Lab) -> None:
     """A stopped host holds the reading up until another has joined, which is called as the head is."""
     lab.leave(3)
+    wait_for(lambda: sum(node["Alive"] for node in lab.nodes()) == 3, seconds=60)
     assert lab.hosts[3].run(["hostname", "gpu-07"]).returncode == 0
     lab.stop(2)
     try:
@@ -208,7 +209,7 @@ def test_a_node_that_joins_meanwhile_is_shown_even_by_anothers_name(lab: Lab) ->
         done = running.finished(90)
     finally:
         lab.resume(2)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr, lost(done)) == (0, "", {})
     models = dict(ALL)
     assert shown(done) == [
         ("gpu-07", models["gpu-07"]),
