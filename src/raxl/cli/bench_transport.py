@@ -61,6 +61,13 @@ def command(
 
     if address is not None and not cluster:
         raise UsageError("--address names a cluster, and --cluster is not given")
+    chosen = clusters.address_of(address) if cluster else None
+    if chosen is not None and chosen.startswith(("http://", "https://")):
+        raise UsageError(
+            f"--address {chosen}",
+            "Ray's job API carries no actors, and they are what measures",
+            "On a node of the cluster: --address host:6379",
+        )
     others = tuple(plugins or ())
     known = tuple(discovery.transports(others))
     named = None if transport == request.ALL else tuple(dict.fromkeys(word.strip() for word in transport.split(",")))
@@ -74,7 +81,7 @@ def command(
         refused = "--sizes, --fault, --streams, --bidirectional and --pairs screen"
         raise UsageError(f"{refused} are not of --pattern weight-sync", "--tensors says how much is moved")
     wanted = request.Request(
-        address=clusters.address_of(address) if cluster else None,
+        address=chosen,
         transports=named,
         plugins=others,
         pairs=pairs or (request.SCREEN if cluster and fault is None and not is_sync else request.ALL),
