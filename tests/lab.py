@@ -143,7 +143,9 @@ class Lab:
         done = self.head.run([sys.executable, "-c", _NODES], timeout=60)
         if done.returncode:
             raise RuntimeError(done.stderr)
-        return json.loads(done.stdout.splitlines()[-1])  # type: ignore[no-any-return]
+        # Ray prints there as well, of a node that died just now.
+        told = next(line for line in reversed(done.stdout.splitlines()) if line.startswith('[{"'))
+        return json.loads(told)  # type: ignore[no-any-return]
 
     def _end_raylet(self, host: int, number: int) -> None:
         """Sends the raylet a signal that ends it, and waits up to 5 s for that: SIGTERM lets it take its leave."""
