@@ -105,16 +105,6 @@ def test_an_mtu_without_room_is_refused() -> None:
         wire.efficiency(52)
 
 
-def test_the_burst_of_a_shaper_is_free() -> None:
-    def gain(size: int) -> float:
-        return 1 - wire.shaped_seconds(size, 0.125e9, 1500, 131072) / wire.shaped_seconds(size, 0.125e9, 1500, 0)
-
-    assert gain(MIB) == pytest.approx(0.12, abs=0.005)
-    assert gain(32 * MIB) == pytest.approx(0.004, abs=0.0005)
-    assert wire.shaped_seconds(1024, 0.125e9, 1500, 131072) == 0
-    assert wire.shaped_seconds(32 * MIB, 0.125e9, 1500, 131072) == pytest.approx(0.2796, abs=2e-4)
-
-
 def test_the_factors_of_collectives_are_those_of_nccl_tests() -> None:
     assert wire.bus_factor("all-reduce", 2) == 1
     assert wire.bus_factor("all-reduce", 8) == 1.75
@@ -122,10 +112,6 @@ def test_the_factors_of_collectives_are_those_of_nccl_tests() -> None:
     assert wire.bus_factor("broadcast", 8) == wire.bus_factor("p2p", 2) == 1
     with pytest.raises(ValueError, match="two ranks"):
         wire.bus_factor("all-reduce", 1)
-    bound = wire.all_to_all_ceiling(1.0, 16, 8)
-    assert bound == 2
-    assert bound * wire.bus_factor("all-to-all", 16) == pytest.approx(1.875)
-    assert wire.all_to_all_ceiling(1.0, 8, 8) is None
 
 
 def test_a_figure_stands_beside_its_ceiling() -> None:

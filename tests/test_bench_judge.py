@@ -194,3 +194,13 @@ def test_unavailable_and_failed_say_why() -> None:
     assert judge.run(bare._replace(unavailable="no nixl here"), BETWEEN, {}).status == "unavailable"
     failed = judge.run(bare._replace(failed="it hangs: given up after 90 s"), BETWEEN, {})
     assert (failed.status, failed.error) == ("failed", "it hangs: given up after 90 s")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "ranks", "factor"), [("all-reduce", 4, 1.5), ("all-gather", 4, 0.75), ("p2p", 2, None)]
+)
+def test_a_collective_has_a_bus_bandwidth_by_its_ranks(pattern: str, ranks: int, factor: float | None) -> None:
+    one = row()._replace(transfer=Transfer(SIZE, pattern=pattern), nodes=tuple("abcd"[:ranks]))
+    run = judge.run(one, BETWEEN, {})
+    assert run.bandwidth_bytes_per_second is not None
+    assert run.bus_bandwidth_bytes_per_second == (factor and pytest.approx(factor * 0.99 * LINE))

@@ -262,6 +262,7 @@ def test_one_slow_host_of_four_is_named(four: RayCluster) -> None:
     assert (one["kind"], one["subject"], one["direction"]) == ("node", "host-3", "both")
     best, peers = one["evidence"]["best_bytes_per_second"], one["evidence"]["peers_bytes_per_second"]
     assert best / peers == pytest.approx(0.7, rel=0.03)
+    assert one["evidence"]["slow_when"] == "alone"
 
 
 def test_one_slow_direction_is_named(four: RayCluster) -> None:

@@ -9,6 +9,7 @@ from raxl.bench import ceilings, proof, wire
 from raxl.bench.ceilings import Bound
 from raxl.bench.readings import Ends, Row
 from raxl.model.measurement import (
+    COLLECTIVES,
     CORRUPT,
     FAILED,
     MAPPED,
@@ -22,6 +23,7 @@ from raxl.model.measurement import (
     UNSTABLE,
     WEIGHT_SYNC,
     WENT_ELSEWHERE,
+    Bandwidth,
     Endpoint,
     Path,
     Phases,
@@ -89,6 +91,7 @@ def _measured(bare: Run, row: Row, taken: Taken, ends: Ends, copies: Mapping[int
         cold_seconds=taken.cold,
         latency_seconds=statistics.latency_of(taken.samples),
         bandwidth_bytes_per_second=bandwidth,
+        bus_bandwidth_bytes_per_second=_bus(row, bandwidth),
         ceiling=ceiling,
         limiter=bound.name if bound is not None and ceiling is not None and ceiling.ratio > 0.9 else None,
         verified=taken.verified,
@@ -99,6 +102,13 @@ def _measured(bare: Run, row: Row, taken: Taken, ends: Ends, copies: Mapping[int
         path=path,
         error="; ".join(word for word in (words, taken.remark) if word) or None,
     )
+
+
+def _bus(row: Row, bandwidth: Bandwidth | None) -> float | None:
+    """Of a collective over all of its ranks."""
+    if bandwidth is None or row.transfer.pattern not in COLLECTIVES:
+        return None
+    return bandwidth.median * wire.bus_factor(row.transfer.pattern, len(row.nodes))
 
 
 def _bound(path: Path | None, ends: Ends, copy: float | None) -> Bound | None:

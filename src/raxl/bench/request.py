@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 SCREEN, ALL = "screen", "all"
 KILL_SOURCE, KILL_TARGET, PAUSE, PARTITION = "kill-source", "kill-target", "pause", "partition"
-FAULTS = (KILL_SOURCE, KILL_TARGET, PAUSE, PARTITION)
 """What `--fault` does to an end; a pause stops the target's process, a partition the network between the nodes."""
 LATENCY_SIZES = (8, 1 << 10, 64 << 10)
 BANDWIDTH_SIZES = (1 << 20, 16 << 20, 64 << 20)

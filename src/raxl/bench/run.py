@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from raxl import __version__
-from raxl.bench import casting, compare, faults, fitting, judge, recommend, screen
+from raxl.bench import casting, compare, faults, fitting, judge, recommend, schedule, screen
 from raxl.bench.conducting import Conducting
 from raxl.bench.readings import Ends, Row
 from raxl.bench.request import ALL, LATENCY_SIZES, SCREEN, Request
@@ -120,7 +120,10 @@ def _pairs(
         return [Pair(nodes[0], nodes[-1], tuple(nodes))]
     if len(nodes) == 1:
         return [Pair(nodes[0], nodes[0])]
-    return [Pair(a, b) for a in nodes for b in nodes if a is not b]
+    by_id = {node["id"]: node for node in nodes}
+    rounds = schedule.all_pairs(list(by_id))
+    both = [way for pairs in rounds for first, second in pairs for way in ((first, second), (second, first))]
+    return [Pair(by_id[source], by_id[target]) for source, target in both]
 
 
 def _cast(nodes: Sequence[Mapping[str, Any]], actors: tuple[int, int]) -> Pair:

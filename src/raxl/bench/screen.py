@@ -88,7 +88,9 @@ def _alone(conducting: Conducting, one: Slow, ids: Mapping[str, str], names: Map
     rates = [figure.bandwidth_bytes_per_second for figure in measured if (figure.source, figure.target) in wanted]
     if not rates:
         return one
-    return replace(one, evidence=replace(one.evidence, alone_bytes_per_second=median(rates)))
+    alone, known = median(rates), one.evidence
+    when = screening.slow_when(known.best_bytes_per_second, alone, known.peers_bytes_per_second)
+    return replace(one, evidence=replace(known, alone_bytes_per_second=alone, slow_when=when))
 
 
 def _pairs_of(one: Slow) -> list[tuple[str, str]]:

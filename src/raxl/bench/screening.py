@@ -13,9 +13,7 @@ from raxl.bench.accused import Accused, unexplained
 from raxl.bench.evidence import told
 from raxl.bench.schedule import Place
 from raxl.bench.scores import LEAST_FOR_OUTLIERS, Measured, ends, yardstick
-from raxl.model.measurement import Slow
-
-TOGETHER, ALONE = "together", "alone"
+from raxl.model.measurement import ALONE, TOGETHER, Slow
 
 
 def slow(

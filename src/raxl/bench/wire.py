@@ -29,11 +29,6 @@ def goodput(rate: float, mtu: int, frame: int = ETHERNET, ip: int = IPV4) -> flo
     return rate * efficiency(mtu, frame, ip)
 
 
-def shaped_seconds(size: int, rate: float, mtu: int, burst: int, ip: int = IPV4) -> float:
-    """How long `tbf` takes for a transfer after a rest: its burst is free, 12 % of 1 MiB with 128 KiB."""
-    return max(0.0, size / efficiency(mtu, SHAPED, ip) - burst) / rate
-
-
 def bus_factor(pattern: str, ranks: int) -> float:
     """By which nccl-tests multiplies size / time, so that it can be held against the hardware (doc/PERFORMANCE.md).
 
@@ -44,12 +39,6 @@ def bus_factor(pattern: str, ranks: int) -> float:
         raise ValueError("a collective has two ranks at least")
     share = (ranks - 1) / ranks
     return {"all-reduce": 2 * share, "all-gather": share, "reduce-scatter": share, "all-to-all": share}.get(pattern, 1)
-
-
-def all_to_all_ceiling(nic: float, ranks: int, ranks_a_node: int) -> float | None:
-    """Size / time of an all-to-all at most, each rank with a NIC of its own; None where no NIC is crossed."""
-    outside = ranks - ranks_a_node
-    return nic * ranks / outside if outside > 0 else None
 
 
 def ceiling(name: str, bandwidth: float, measured: float) -> Ceiling:

@@ -22,6 +22,8 @@ P2P, WEIGHT_SYNC = "p2p", "weight-sync"
 COLLECTIVES = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast")
 ALIVE, HANGS, DEAD, UNKNOWN = "alive", "hangs", "dead", "unknown"
 """The end that was not hurt, after a fault."""
+TOGETHER, ALONE = "together", "alone"
+"""When something is slow."""
 SINGLE, WINDOW, STREAM = "single", "window", "stream"
 FRESH, REUSED = "fresh", "reused"
 REGRESSED, IMPROVED, SAME, INCOMPARABLE = "regressed", "improved", "same", "incomparable"
@@ -190,8 +192,10 @@ class SlowEvidence:
     rounds: int | None = None
     """In how many rounds it was measured."""
     alone_bytes_per_second: float | None = None
-    """What these pairs reach one at a time: no more, where a node or a cable is slow; more, where too many share a
-    link."""
+    """What these pairs reach one at a time."""
+    slow_when: str | None = None
+    """alone: a node or a cable. together: a link that too many share. None: it was not measured again, or is slow no
+    more."""
     slow_rounds: int | None = None
     """In how many of them it was slow: in fewer, where it is slow now and then and its best is good."""
 

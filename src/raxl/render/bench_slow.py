@@ -12,8 +12,7 @@ from raxl.render.node_names import short
 from raxl.render.text import Line, Page
 from raxl.render.unknown import REMARK
 
-_STILL_SLOW = 0.9
-"""Of what others reach: below it is slow."""
+_CAUSES = {"alone": "a node or a cable", "together": "a link that too many share"}
 _DIRECTIONS = {"sends": "sends slowly", "receives": "receives slowly", "both": "is slow both ways"}
 _LINK_DIRECTIONS = {**_DIRECTIONS, "sends": "is slow", "receives": "is slow"}
 _MOST_PAIRS = 4
@@ -50,7 +49,7 @@ def _one(page: Page, one: Slow) -> list[Line]:
         told = [*map(clean, pairs[:_MOST_PAIRS]), *([counted(more, "more pair")] if more > 0 else [])]
         lines += page.fold(f"seen in Gb/s: {', '.join(told)}", 6, "dim", ("   ", ""))
     if (alone := one.evidence.alone_bytes_per_second) is not None:
-        cause = "a node or a cable" if alone < _STILL_SLOW * one.evidence.peers_bytes_per_second else "a shared link"
+        cause = _CAUSES.get(one.evidence.slow_when or "", "slow no more")
         lines += page.fold(f"one pair at a time {rate(alone)}: {cause}", 6, "dim", ("   ", ""))
     if one.next_command:
         lines += page.fold(clean(one.next_command), 6, lead=("   → ", ""))

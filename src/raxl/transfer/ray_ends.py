@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 from typing import Any, Callable, Mapping
 
 from raxl.transfer import EndFailed, EndLost
@@ -89,11 +88,6 @@ def first_line(error: BaseException) -> str:
     """The first words of an error; of one that carries a traceback, its last ones."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
     return (lines[-1] if any(line.startswith("Traceback") for line in lines) else lines[0])[:300]
-
-
-def kill_worker(state: dict[str, Any]) -> None:
-    """Ends the process at once, as the kernel would for want of memory."""
-    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def start_ray(folder: str, object_store_bytes: int) -> None:
