@@ -17,7 +17,7 @@ from process_ends import ends
 from raxl.bench.request import Request
 from raxl.model.measurement import CORRUPT, FRESH, MISMATCH, Run
 from raxl.transfer import Taken, Transfer, Unavailable, ucx_log
-from raxl.transports.nixl import Nixl, NixlLibfabric, begin, read_log
+from raxl.transports.nixl import Nixl, NixlLibfabric, begin
 
 MIB = 1 << 20
 SHORT = Transfer(size_bytes=MIB, most_samples=6, seconds=0.2)
@@ -91,7 +91,8 @@ def test_the_errors_of_ucx_are_read_without_time_and_place() -> None:
 
 def test_what_is_emulated_is_said() -> None:
     taken = Taken(remark="UCX 1.23.0")
-    read_log(taken, log(LOG.replace("zero-copy   | cma/memory  ", "software emulation | tcp/eth0")), MIB)
+    emulated = log(LOG.replace("zero-copy   | cma/memory  ", "software emulation | tcp/eth0"))
+    ucx_log.tell(taken, emulated, "ucp_get", MIB)
     assert taken.protocol == "software emulation tcp/eth0"
     assert taken.carriers == ("eth0",)
     assert taken.remark == "UCX 1.23.0; no one-sided read by eth0: the source's processor sends"

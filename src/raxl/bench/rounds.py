@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any
 
 from raxl.collect.ray_cluster import Tell
 from raxl.transfer import FAILURES, counters, meeting, ray_ends
@@ -18,7 +17,12 @@ Rounds = Sequence[Sequence[Sequence[str]]]
 def run(ends: Mapping[str, RayEnd], rounds: Rounds, part_bytes: int, seconds: float, limit: float, tell: Tell) -> None:
     """Tells what each end sent in each round (`sent`), what the devices of its node carried in all (`carried`), and
     who took no part or did not come to its end (`lost`). `seconds` is a direction's; `limit` that of all rounds."""
-    ports = _each(ends, lambda end: end.start(meeting.listen, end.address), ray_ends.START_SECONDS, tell)
+
+    def lost(node: str, why: str) -> None:
+        tell("lost", id=node, why=why)
+
+    listening = {node: end.start(meeting.listen, end.address) for node, end in ends.items()}
+    ports = ray_ends.answers(listening, ray_ends.START_SECONDS, lost)
     there = {node: ends[node] for node in ports}
     mine: dict[str, list[meeting.Meeting]] = {node: [] for node in there}
     for number, pairs in enumerate(rounds):
@@ -26,7 +30,8 @@ def run(ends: Mapping[str, RayEnd], rounds: Rounds, part_bytes: int, seconds: fl
             if first in there and second in there:
                 mine[first].append(meeting.Meeting(number, second, ends[second].address, ports[second], True))
                 mine[second].append(meeting.Meeting(number, first, ends[first].address, ports[first], False))
-    before = _each(there, lambda end: end.start(counters.read), ray_ends.START_SECONDS, tell)
+    counted = {node: end.start(counters.read) for node, end in there.items()}
+    before = ray_ends.answers(counted, ray_ends.START_SECONDS, lost)
     begun = time.monotonic()
     meets = {node: there[node].start(meeting.meet, mine[node], part_bytes, seconds) for node in before}
     for node, one in meets.items():
@@ -35,22 +40,7 @@ def run(ends: Mapping[str, RayEnd], rounds: Rounds, part_bytes: int, seconds: fl
                 tell("sent", source=node, **sent._asdict())
         except FAILURES as error:
             tell("lost", id=node, why=str(error))
-    for node, counted in before.items():
+    for node, first in before.items():
         with suppress(*FAILURES):
-            tell("carried", id=node, moved=counters.moved(counted, there[node].call(counters.read)))
+            tell("carried", id=node, moved=counters.moved(first, there[node].call(counters.read)))
             there[node].call(meeting.leave)
-
-
-def _each(
-    ends: Mapping[str, RayEnd], start: Callable[[RayEnd], ray_ends.RayPending], seconds: float, tell: Tell
-) -> dict[str, Any]:
-    """By node, the answers of those that give one; who does not is told."""
-    pending = {node: start(end) for node, end in ends.items()}
-    until = time.monotonic() + seconds
-    found = {}
-    for node, one in pending.items():
-        try:
-            found[node] = one.result(max(1.0, until - time.monotonic()))
-        except FAILURES as error:
-            tell("lost", id=node, why=str(error))
-    return found

@@ -41,6 +41,8 @@ def write(recordings: Sequence[Recording], path: Path, redacted: bool = False) -
 
 def _parts(recordings: Sequence[Recording]) -> list[list[Recording]]:
     """The machines in their order, as many together as an archive may hold to be read again."""
+    if len(recordings) == 1:
+        return [list(recordings)]
     parts: list[list[Recording]] = [[]]
     entries = size = 0
     for recording in recordings:

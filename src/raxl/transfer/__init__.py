@@ -7,12 +7,16 @@ are plain data: they cross from the driver to the ends and back.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Callable, Protocol, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Protocol, Sequence
 
 from raxl.model.measurement import P2P, REUSED
 
 LOOPBACK, MEMORY, TARGET = "loopback", "memory", "target"
 """Ways within a node. `target`: nothing leaves the target, wherever the source is."""
+
+
+if TYPE_CHECKING:
+    from raxl.transfer.timing import Timed
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,12 @@ class Taken:
     remark: str | None = None
     stopped: str = ""
     """Why the loop ended: `steady`, `samples` or `time`."""
+
+    def took(self, told: Timed) -> Taken:
+        """Itself, with what the timed loop gave."""
+        self.samples, self.warmup, self.cold, self.stopped = told
+        self.transfers = 1 + self.warmup + len(self.samples)
+        return self
 
 
 class Pending(Protocol):

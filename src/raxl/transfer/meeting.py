@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import queue
 import socket
-import struct
 import threading
 import time
 from typing import Any, NamedTuple, Sequence
 
-_HELLO = struct.Struct("<qq")
-_ACK = b"raxl-ack"
+from raxl.transfer import channel
+from raxl.transfer.channel import ACK
+
 _MORE, _ENOUGH = b"m", b"e"
 _MEET_SECONDS = 20.0
 _RETRY_SECONDS = 0.05
-_CHUNK = 4 << 20
 _LEAST_PARTS = 2
 
 
@@ -90,7 +89,7 @@ def _take(server: socket.socket, come: queue.Queue[tuple[int, socket.socket]]) -
         try:
             connection, _ = server.accept()
             connection.settimeout(_MEET_SECONDS)
-            number, _ = _HELLO.unpack(_exactly(connection, _HELLO.size))
+            number = channel.told(connection)
         except OSError:
             if server.fileno() < 0:
                 return
@@ -109,7 +108,7 @@ def _connected(one: Meeting) -> socket.socket:
                 raise
             time.sleep(_RETRY_SECONDS)
             continue
-        connection.sendall(_HELLO.pack(one.round, 0))
+        channel.tell(connection, one.round)
         return connection
 
 
@@ -127,7 +126,7 @@ def _awaited(state: dict[str, Any], number: int) -> socket.socket:
 
 def _send(connection: socket.socket, one: Meeting, buffer: bytearray, seconds: float) -> Sent:
     """The first part opens the window of the connection, and is not counted."""
-    if _exactly(connection, 1) != _MORE:
+    if channel.exactly(connection, 1) != _MORE:
         raise ConnectionError("the peer is not ready")
     _part(connection, buffer)
     samples: list[float] = []
@@ -142,28 +141,13 @@ def _part(connection: socket.socket, buffer: bytearray) -> float:
     connection.sendall(_MORE)
     begun = time.perf_counter()
     connection.sendall(buffer)
-    _exactly(connection, len(_ACK))
+    channel.exactly(connection, len(ACK))
     return time.perf_counter() - begun
 
 
 def _receive_all(connection: socket.socket, buffer: bytearray) -> None:
     connection.sendall(_MORE)
     view = memoryview(buffer)
-    while _exactly(connection, 1) == _MORE:
-        place = 0
-        while place < len(view):
-            count = connection.recv_into(view[place : place + _CHUNK])
-            if count == 0:
-                raise ConnectionResetError("the peer closed the connection")
-            place += count
-        connection.sendall(_ACK)
-
-
-def _exactly(connection: socket.socket, size: int) -> bytes:
-    found = b""
-    while len(found) < size:
-        more = connection.recv(size - len(found))
-        if not more:
-            raise ConnectionResetError("the peer closed the connection")
-        found += more
-    return found
+    while channel.exactly(connection, 1) == _MORE:
+        channel.receive(connection, view)
+        connection.sendall(ACK)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import struct
+import time
 from functools import lru_cache
 from typing import Union
 
@@ -74,6 +75,15 @@ def differs(buffer: Buffer, seed: int, iteration: int) -> str | None:
             place = next(index for index in range(len(part)) if part[index] != expected[index])
             return f"byte {start + place} of {len(view)} is {part[place]:#04x}, {expected[place]:#04x} was sent"
     return None
+
+
+def verified(buffer: Buffer, seed: int, iteration: int, is_damaged: bool) -> tuple[str | None, float]:
+    """Where any byte of the last transfer is wrong, and the seconds of the comparison. `is_damaged`: one is turned
+    before, as a proof."""
+    if is_damaged:
+        damage(buffer)
+    begun = time.perf_counter()
+    return differs(buffer, seed, iteration), time.perf_counter() - begun
 
 
 def damage(buffer: Buffer) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import Any, Callable, Mapping
 
-from raxl.transfer import EndFailed, EndLost
+from raxl.transfer import FAILURES, EndFailed, EndLost
 
 START_SECONDS = 60.0
 """A worker on a busy node takes a while."""
@@ -66,6 +67,19 @@ class RayPending:
 
     def result(self, seconds: float) -> Any:
         return waited(self.reference, self._node, seconds)
+
+
+def answers(pending: Mapping[str, RayPending], seconds: float, lost: Callable[[str, str], None]) -> dict[str, Any]:
+    """By name, what those give that answer within so many seconds all together; `lost` is told who does not, and
+    why."""
+    until = time.monotonic() + seconds
+    found = {}
+    for name, one in pending.items():
+        try:
+            found[name] = one.result(max(0.1, until - time.monotonic()))
+        except FAILURES as error:
+            lost(name, str(error) or type(error).__name__)
+    return found
 
 
 def waited(reference: Any, node: str, seconds: float) -> Any:

@@ -167,10 +167,7 @@ class _Sample:
 
     def into(self, taken: Taken, told: Timed) -> None:
         """Puts what the loop gave into the row."""
-        count = len(told.samples)
-        taken.samples, taken.warmup, taken.cold, taken.stopped = told.samples, told.warmup, told.cold, told.stopped
-        taken.transfers = told.warmup + 1 + count
-        taken.end_to_end = self.end_to_end[-count:]
+        taken.took(told).end_to_end = self.end_to_end[-len(told.samples) :]
         if not self._is_inside:
             taken.remark = "this Ray's transport cannot be timed from inside: Ray's own calls are in the figures"
 
@@ -360,11 +357,7 @@ def verify(state: dict[str, Any], transfer: Transfer, iteration: int) -> tuple[s
 
 
 def _verified(tensor: Any, transfer: Transfer, iteration: int) -> tuple[str | None, float]:
-    received = bytes_of(tensor)
-    if transfer.is_damaged:
-        payload.damage(received)
-    begun = time.perf_counter()
-    return payload.differs(received, transfer.seed, iteration), time.perf_counter() - begun
+    return payload.verified(bytes_of(tensor), transfer.seed, iteration, transfer.is_damaged)
 
 
 def _sent(state: dict[str, Any], transfer: Transfer, iteration: int, memory: Memory | None) -> Any:

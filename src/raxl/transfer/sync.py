@@ -90,8 +90,7 @@ class SyncSession:
             return gone
 
         told = timed(step, transfer.most_samples, transfer.seconds, transfer.least_seconds)
-        taken.samples, taken.warmup, taken.cold, taken.stopped = told.samples, told.warmup, told.cold, told.stopped
-        taken.transfers = told.warmup + 1 + len(told.samples)
+        taken.took(told)
         if publishing:
             taken.phases["publish"] = median(publishing[-len(told.samples) :])
         if self._setup_seconds:

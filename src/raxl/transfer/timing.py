@@ -14,7 +14,8 @@ _LOOKED_AT = 6
 
 
 class Timed(NamedTuple):
-    """The samples in seconds, how many came before them, the very first, and why the loop ended."""
+    """The samples in seconds, how many came before them, the very first, and why the loop ended: in the order of
+    `Taken.took`."""
 
     samples: list[float]
     warmup: int

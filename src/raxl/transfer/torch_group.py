@@ -182,16 +182,7 @@ def lead(state: dict[str, Any], transfer: Transfer) -> tuple[Taken, str]:
     told = timed(part.round, transfer.most_samples, transfer.seconds, transfer.least_seconds)
     part.tell(_END)
     wrong, seconds = part.verify()
-    taken = Taken(
-        samples=told.samples,
-        warmup=told.warmup,
-        cold=told.cold,
-        stopped=told.stopped,
-        transfers=told.warmup + 1 + len(told.samples),
-        phases={"verify": seconds},
-        wrong=wrong,
-    )
-    return taken, _log(state)
+    return Taken(phases={"verify": seconds}, wrong=wrong).took(told), _log(state)
 
 
 def follow(state: dict[str, Any], transfer: Transfer) -> tuple[str | None, float]:

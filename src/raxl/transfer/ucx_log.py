@@ -10,11 +10,9 @@ from __future__ import annotations
 import ctypes
 import os
 import re
-import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
+
+from raxl.transfer import Taken
 
 _HEADER = re.compile(r"\b(self|intra-node|inter-node) cfg#\d+")
 _RANGE = re.compile(r"(\d+)([KMG]?)(?:\.\.(\d+|inf)([KMG]?))?")
@@ -36,19 +34,13 @@ class Choice(NamedTuple):
     """The description, and what carries it: `zero-copy cma/memory`."""
 
 
-@contextmanager
-def written(state: dict[str, Any]) -> Iterator[None]:
-    """Has UCX, if it is loaded in this block for the first time, write its tables for `read`: into a file that has no
-    name any more when the block ends, so that nothing stays when the process is killed."""
-    folder = tempfile.mkdtemp(prefix="raxl-ucx-")
-    path = f"{folder}/log"
-    os.environ.update(UCX_PROTO_INFO="y", UCX_LOG_FILE=path)
-    try:
-        yield
-    finally:
-        with suppress(OSError):
-            state["ucx_log"] = os.open(path, os.O_RDONLY)
-        shutil.rmtree(folder, ignore_errors=True)
+def begin(state: dict[str, Any]) -> None:
+    """Has UCX, which is not loaded yet, write its tables for `read`: into a file without a name, so that nothing stays
+    when the process is killed. The variables that a user has set stay as they are."""
+    descriptor = state["ucx_log"] = os.memfd_create("raxl-ucx")
+    path = f"/proc/self/fd/{descriptor}"
+    for name, value in (("UCX_LOG_LEVEL", "info"), ("UCX_PROTO_INFO", "y"), ("UCX_LOG_FILE", path)):
+        os.environ.setdefault(name, value)
 
 
 def read(state: dict[str, Any]) -> str:
@@ -68,6 +60,15 @@ def chosen(text: str, operation: str, size: int) -> str | None:
         if one.peer != "self" and operation in one.operation and one.low <= size <= one.high
     ]
     return fitting[-1].words if fitting else None
+
+
+def tell(taken: Taken, log: str, operation: str, size: int) -> None:
+    """Adds to a row what UCX says of an operation of this size."""
+    taken.protocol = chosen(log, operation, size)
+    taken.carriers = carriers(taken.protocol or "")
+    if (taken.protocol or "").startswith("software emulation"):
+        told = f"no one-sided read by {'+'.join(taken.carriers)}: the source's processor sends"
+        taken.remark = "; ".join(word for word in (taken.remark, told) if word)
 
 
 def carriers(words: str) -> tuple[str, ...]:

@@ -68,20 +68,9 @@ def copy(state: dict[str, Any], transfer: Transfer) -> Taken:
         return seconds
 
     samples = timed(step, transfer.most_samples, transfer.seconds, transfer.least_seconds)
-    if transfer.is_damaged:
-        payload.damage(told.target)
-    begun = time.perf_counter()
-    wrong = told.wrong or payload.differs(told.target, transfer.seed, told.last)
-    return Taken(
-        samples=samples.samples,
-        warmup=samples.warmup,
-        cold=samples.cold,
-        stopped=samples.stopped,
-        transfers=samples.warmup + 1 + len(samples.samples),
-        phases={"verify": time.perf_counter() - begun},
-        wrong=wrong,
-        verified=wrong is None,
-    )
+    wrong, seconds = payload.verified(told.target, transfer.seed, told.last, transfer.is_damaged)
+    wrong = told.wrong or wrong
+    return Taken(phases={"verify": seconds}, wrong=wrong, verified=wrong is None).took(samples)
 
 
 class Copied:

@@ -83,21 +83,12 @@ class NixlSession:
         taken.phases["register"] += published.register_seconds
         taken.phases["publish"] += published.seconds
         taken.remark = self._version
-        read_log(taken, log, transfer.size_bytes)
+        ucx_log.tell(taken, log, "ucp_get", transfer.size_bytes)
         return taken
 
     def close(self) -> None:
         for end in (self._source, self._target):
             end.call(hang_up)
-
-
-def read_log(taken: Taken, log: str, size: int) -> None:
-    """What UCX says of its choice, for the row."""
-    taken.protocol = ucx_log.chosen(log, "ucp_get", size)
-    taken.carriers = ucx_log.carriers(taken.protocol or "")
-    if (taken.protocol or "").startswith("software emulation"):
-        told = f"no one-sided read by {'+'.join(taken.carriers)}: the source's processor sends"
-        taken.remark = "; ".join(word for word in (taken.remark, told) if word)
 
 
 class Published(NamedTuple):
@@ -112,7 +103,7 @@ class Published(NamedTuple):
 def begin(state: dict[str, Any], backend: str, name: str) -> str | None:
     """Makes the agent; why not, where it cannot be made."""
     errors = os.memfd_create("raxl-nixl")
-    _have_logged(state)
+    ucx_log.begin(state)
     standard = os.dup(2)
     sys.stderr.flush()
     os.dup2(errors, 2)
@@ -133,14 +124,6 @@ def begin(state: dict[str, Any], backend: str, name: str) -> str | None:
         return f"nixl has no plug-in {backend} here"
     state["backend"] = backend
     return None
-
-
-def _have_logged(state: dict[str, Any]) -> None:
-    """Has UCX log into a file without a name; the variables that a user has set stay as they are."""
-    descriptor = state["ucx_log"] = os.memfd_create("raxl-ucx")
-    path = f"/proc/self/fd/{descriptor}"
-    for key, value in (("UCX_LOG_LEVEL", "info"), ("UCX_PROTO_INFO", "y"), ("UCX_LOG_FILE", path)):
-        os.environ.setdefault(key, value)
 
 
 def _why(state: dict[str, Any], errors: int, backend: str, error: Exception) -> str:
@@ -244,24 +227,12 @@ def read(state: dict[str, Any], transfer: Transfer, published: Published) -> tup
     reading = _Reading(agent, state["backend"], peer, agent.deserialize_descs(published.descriptors), transfer)
     told = timed(reading.step(connection), transfer.most_samples, transfer.seconds, transfer.least_seconds)
     channel.tell(connection, END)
-    if transfer.is_damaged:
-        payload.damage(reading.buffer)
-    begun = time.perf_counter()
-    wrong = reading.wrong or payload.differs(reading.buffer, transfer.seed, reading.last)
-    verify_seconds = time.perf_counter() - begun
+    wrong, verify_seconds = payload.verified(reading.buffer, transfer.seed, reading.last, transfer.is_damaged)
+    wrong = reading.wrong or wrong
     reading.release()
     agent.remove_remote_agent(peer)
-    taken = Taken(
-        samples=told.samples,
-        warmup=told.warmup,
-        cold=told.cold,
-        stopped=told.stopped,
-        transfers=told.warmup + 1 + len(told.samples),
-        phases={"register": median(reading.prepared), "publish": added_seconds, "verify": verify_seconds},
-        wrong=wrong,
-        verified=wrong is None,
-    )
-    return taken, ucx_log.read(state)
+    phases = {"register": median(reading.prepared), "publish": added_seconds, "verify": verify_seconds}
+    return Taken(phases=phases, wrong=wrong, verified=wrong is None).took(told), ucx_log.read(state)
 
 
 class _Reading:

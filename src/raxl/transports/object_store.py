@@ -118,18 +118,15 @@ def drive(state: dict[str, Any], source: Any, transfer: Transfer, is_one_node: b
 
     told = timed(step, transfer.most_samples, transfer.seconds, transfer.least_seconds)
     count = len(told.samples)
-    taken.samples, taken.warmup, taken.cold, taken.stopped = told.samples, told.warmup, told.cold, told.stopped
-    taken.transfers = told.warmup + 1 + count
-    taken.end_to_end = taken.end_to_end[-count:]
+    taken.took(told).end_to_end = taken.end_to_end[-count:]
     taken.phases["publish"] = median(publishing[-count:])
     received = last[0]
     taken.remark = _remark(received, is_one_node)
     if transfer.is_damaged:
         received = bytearray(received)  # the store's own bytes are not to be written
-        payload.damage(received)
-    begun = time.perf_counter()
-    taken.wrong = taken.wrong or payload.differs(received, transfer.seed, taken.transfers - 1)
-    taken.phases["verify"] = time.perf_counter() - begun
+    number = taken.transfers - 1
+    wrong, taken.phases["verify"] = payload.verified(received, transfer.seed, number, transfer.is_damaged)
+    taken.wrong = taken.wrong or wrong
     taken.verified = taken.wrong is None
     return taken
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, Mapping
 
 from raxl.model.measurement import P2P, WEIGHT_SYNC
-from raxl.transfer import End, Ends, Session, Taken, Transfer, rdt, sync_rdt, ucx_log
+from raxl.transfer import Ends, Session, Taken, Transfer, rdt, sync_rdt, ucx_log
 from raxl.transfer.rdt_watch import Watch
 from raxl.transfer.sync import SyncSession
 
@@ -54,7 +54,7 @@ class RdtNixlSession:
 
     def measure(self, transfer: Transfer) -> Taken:
         taken = self._session.measure(transfer)
-        tell(self._ends[1], transfer.size_bytes, taken)
+        ucx_log.tell(taken, self._ends[1].call(ucx_log.read), "ucp_get", transfer.size_bytes)
         return taken
 
     def close(self) -> None:
@@ -66,23 +66,14 @@ class Synced(sync_rdt.Pulled):
 
     def finish(self, trainers: Ends, readers: Ends, taken: Taken) -> None:
         super().finish(trainers, readers, taken)
-        tell(readers[0], self.largest, taken)
-
-
-def tell(target: End, size: int, taken: Taken) -> None:
-    """Adds to a row what UCX says there of a read of this size."""
-    taken.protocol = ucx_log.chosen(target.call(ucx_log.read), "ucp_get", size)
-    taken.carriers = ucx_log.carriers(taken.protocol or "")
-    if (taken.protocol or "").startswith("software emulation"):
-        told = "UCX has no read over what it goes by, and emulates it by messages"
-        taken.remark = "; ".join(word for word in (taken.remark, told) if word)
+        ucx_log.tell(taken, readers[0].call(ucx_log.read), "ucp_get", self.largest)
 
 
 def known(state: dict[str, Any], manager: Any, watch: Watch) -> None:
     """At an end: makes the agent, and has noted what Ray does inside of a fetch."""
+    ucx_log.begin(state)
     try:
-        with ucx_log.written(state):
-            agent = manager.get_nixl_agent()
+        agent = manager.get_nixl_agent()
     except ImportError:
         raise
     except Exception as error:

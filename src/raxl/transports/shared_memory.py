@@ -128,13 +128,7 @@ def drive(state: dict[str, Any], transfer: Transfer) -> Taken:
 
     told = timed(step, transfer.most_samples, transfer.seconds, transfer.least_seconds)
     channel.tell(connection, END)
-    return Taken(
-        samples=told.samples,
-        warmup=told.warmup,
-        cold=told.cold,
-        stopped=told.stopped,
-        transfers=told.warmup + 1 + len(told.samples),
-    )
+    return Taken().took(told)
 
 
 def serve(state: dict[str, Any], transfer: Transfer) -> tuple[str | None, float]:
@@ -155,10 +149,8 @@ def serve(state: dict[str, Any], transfer: Transfer) -> tuple[str | None, float]
         connection.sendall(ACK)
         wrong, last = wrong or payload.stamps_differ(view[:size], transfer.seed, iteration), iteration
     assert view is not None
-    if transfer.is_damaged:
-        payload.damage(view[:size])
-    begun = time.perf_counter()
-    return wrong or payload.differs(view[:size], transfer.seed, last), time.perf_counter() - begun
+    at_last, seconds = payload.verified(view[:size], transfer.seed, last, transfer.is_damaged)
+    return wrong or at_last, seconds
 
 
 def _given(connection: socket.socket, size: int) -> memoryview:

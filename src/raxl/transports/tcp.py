@@ -154,15 +154,10 @@ def drive(state: dict[str, Any], transfer: Transfer) -> Taken:
     told: Timed = timed(ping if is_ping else send, transfer.most_samples, transfer.seconds, transfer.least_seconds)
     channel.tell(control, END)
     return Taken(
-        samples=told.samples,
-        warmup=told.warmup,
-        cold=told.cold,
-        stopped=told.stopped,
-        transfers=told.warmup + 1 + len(told.samples),
         mode=SINGLE if len(connections) == 1 else STREAM,
         window=len(connections) if len(connections) > 1 else None,
         wrong=back.verify() if back is not None else None,
-    )
+    ).took(told)
 
 
 def serve(state: dict[str, Any], transfer: Transfer) -> tuple[str | None, dict[str, float], list[float]]:
@@ -189,11 +184,8 @@ def serve(state: dict[str, Any], transfer: Transfer) -> tuple[str | None, dict[s
             forth.samples.append(sending.result())
         wrong = wrong or payload.stamps_differ(buffer, transfer.seed, iteration)
         last = iteration
-    if transfer.is_damaged:
-        payload.damage(buffer)
-    begun = time.perf_counter()
-    wrong = wrong or payload.differs(buffer, transfer.seed, last)
-    return wrong, {"verify": time.perf_counter() - begun}, forth.samples if forth is not None else []
+    at_last, seconds = payload.verified(buffer, transfer.seed, last, transfer.is_damaged)
+    return wrong or at_last, {"verify": seconds}, forth.samples if forth is not None else []
 
 
 class _Forth:
