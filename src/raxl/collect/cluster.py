@@ -163,27 +163,20 @@ class Asking:
                     if last not in ("", "found", "alive"):
                         self._one.kill()  # Ray hangs in it, and the cluster has nothing left to take back
                     return
-                for key, _ in ready:
-                    process: RayProcess = key.data
-                    if process.stream not in selector.get_map():
+                for process, word, values in _heard(ready, selector):
+                    if word == "joined" or (word == "error" and process is self._one and last == "alive"):
+                        self._one = self._chosen(process, word == "joined", selector)
+                    if process is not self._one:
                         continue
-                    heard = process.heard()
-                    if heard is None:
-                        selector.unregister(process.stream)
-                    for word, values in heard or ():
-                        if word == "joined" or (word == "error" and process is self._one and last == "alive"):
-                            self._one = self._chosen(process, word == "joined", selector)
-                        if process is not self._one:
-                            continue
-                        last, since = word, time.monotonic()
-                        if word == "asking":
-                            promised = since + float(values["seconds"])
-                            continue
-                        self._has_ended = word in ("end", "error")
-                        if word != "end":
-                            yield word, values
-                        if self._has_ended:
-                            return
+                    last, since = word, time.monotonic()
+                    if word == "asking":
+                        promised = since + float(values["seconds"])
+                        continue
+                    self._has_ended = word in ("end", "error")
+                    if word != "end":
+                        yield word, values
+                    if self._has_ended:
+                        return
 
     def _chosen(self, process: RayProcess, has_joined: bool, selector: selectors.BaseSelector) -> RayProcess:
         """Of two that would join: the one that has, and the other is ended; where this one was refused, the other."""
@@ -227,6 +220,21 @@ class Asking:
             return ""
         host = urlsplit(self.address).hostname
         return f"its head is busy: a longer --timeout, or --address http://{host}:8265"
+
+
+def _heard(
+    ready: Sequence[tuple[selectors.SelectorKey, int]], selector: selectors.BaseSelector
+) -> Iterator[tuple[RayProcess, str, dict[str, Any]]]:
+    """What those say that have something to say; one that has ended is heard no more."""
+    for key, _ in ready:
+        process: RayProcess = key.data
+        if process.stream not in selector.get_map():
+            continue
+        heard = process.heard()
+        if heard is None:
+            selector.unregister(process.stream)
+        for word, values in heard or ():
+            yield process, word, values
 
 
 def _died(address: str, words: str) -> CannotStart:

@@ -227,6 +227,7 @@ class _Work:
         self._source = self._new(len(self._given))
         self._is_in_place = pattern in (P2P, ALL_REDUCE, BROADCAST)
         self._target = self._source if self._is_in_place else self._new(len(self._gotten))
+        self._is_ping = transfer.size_bytes <= _PING_BYTES
         self._is_receiver = pattern == P2P and self._rank == 1
         if pattern == P2P and self._rank == 0:
             self._back = self._new(1)
@@ -249,8 +250,9 @@ class _Work:
         if self._rank == 0:
             self.tell(iteration)
         self._prepare(iteration)
+        receive = self._receiving() if self._transfer.pattern == P2P else None
         self._distributed.barrier()
-        seconds = self._sent() if self._transfer.pattern == P2P else self._together()
+        seconds = self._sent(receive) if receive is not None else self._together()
         self._wrong = self._wrong or self._stamps_differ(iteration)
         self._last = iteration
         return seconds
@@ -300,19 +302,31 @@ class _Work:
                 piece[index] = self._signed(self._value(iteration) * factor)
         self._wait()
 
-    def _sent(self) -> float:
+    def _receiving(self) -> Callable[[], Any]:
+        """What waits for the other rank's bytes. gloo sends what its receiver has asked for, so that is asked before
+        the clock runs; NCCL does what a rank asks in that order, so it would wait for ever."""
+        into, other = (self._answer() if self._rank == 0 else self._target), 1 - self._rank
+        if self._device.type != "cpu":
+            return lambda: self._distributed.recv(into, other)
+        wait: Callable[[], Any] = self._distributed.irecv(into, other).wait
+        return wait
+
+    def _answer(self) -> Any:
+        """What comes back: of small sizes as much."""
+        return self._back if self._is_ping else self._ack
+
+    def _sent(self, receive: Callable[[], Any]) -> float:
         """Rank 0 to rank 1."""
-        is_ping = self._transfer.size_bytes <= _PING_BYTES
         begun = time.perf_counter()
         if self._rank == 0:
             self._distributed.send(self._source, 1)
-            self._distributed.recv(self._back if is_ping else self._ack, 1)
-        elif self._rank == 1:
-            self._distributed.recv(self._target, 0)
+            receive()
+        else:
+            receive()
             self._wait()
-            self._distributed.send(self._target if is_ping else self._ack, 0)
+            self._distributed.send(self._target if self._is_ping else self._ack, 0)
         self._wait()
-        return (time.perf_counter() - begun) / (2 if is_ping else 1)
+        return (time.perf_counter() - begun) / (2 if self._is_ping else 1)
 
     def _together(self) -> float:
         """All ranks; the longest."""
