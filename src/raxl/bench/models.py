@@ -1,8 +1,9 @@
 """The tensors of public models, by name, as their checkpoints hold them in bf16.
 
-Each row has the values of the model's published `config.json`; the shapes follow from them as Hugging Face's
-`LlamaForCausalLM`, `MistralForCausalLM`, `Qwen2ForCausalLM` and `Qwen3ForCausalLM` make them. A test holds the sums
-against the numbers of parameters that the models' pages state.
+Each row has the values of the model's `config.json`; the shapes follow from them as Hugging Face's
+`LlamaForCausalLM`, `MistralForCausalLM`, `Qwen2ForCausalLM` and `Qwen3ForCausalLM` make them. Values and numbers of
+parameters were entered without the repositories at hand: unverified, but that a test holds the sums of the ones against
+the others.
 """
 
 from __future__ import annotations
