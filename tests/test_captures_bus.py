@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import captures
-from raxl.collect import assemble, inputs, paths
+from raxl.collect import assemble, facts, inputs, paths
 from raxl.errors import UnknownForm
 from raxl.intake import ibnetdiscover, lspci_list, lspci_record, lspci_tree, rdma_blocks
 from raxl.intake.foreign import Foreign
@@ -362,7 +362,8 @@ def test_trees_of_rdma_devices(entry: dict[str, Any]) -> None:
     """Copied `/sys/class/infiniband`: state, rate, link layer, place, and how often a link failed."""
     truth = entry["ground_truth"]
     (node,) = nodes_of(entry)
-    downed = assemble.facts(inputs.opened([path_of(entry)])[0]).links_downed.value
+    recording = inputs.opened([path_of(entry)])[0]
+    downed = facts.of(recording, assemble.node(recording)).links_downed.value
     nics = {nic["id"]: nic for nic in node["nics"]}
     assert set(nics) == set(truth["hcas"])
     for name, stated in truth["hcas"].items():

@@ -7,7 +7,7 @@ from typing import Annotated, Optional
 import typer
 
 from raxl import __version__
-from raxl.cli import bench_transport, diff, discover, labels, place, plugins, schema, snapshot, topo
+from raxl.cli import bench_transport, diagnose, diff, discover, labels, place, plugins, schema, snapshot, topo
 
 app = typer.Typer(
     name="raxl",
@@ -26,6 +26,7 @@ app.command("diff")(diff.command)
 app.command("labels")(labels.command)
 app.command("place")(place.command)
 app.command("bench-transport")(bench_transport.command)
+app.command("diagnose")(diagnose.command)
 app.add_typer(snapshot.app, name="snapshot")
 app.add_typer(plugins.app, name="plugins")
 app.command("schema")(schema.command)

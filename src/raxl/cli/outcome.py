@@ -12,6 +12,7 @@ import typer
 from raxl.errors import RaxlError
 
 if TYPE_CHECKING:
+    from raxl.model.finding import Findings
     from raxl.model.inventory import Inventory
 
 OK, WRONG, USAGE, INCOMPLETE, NOT_STARTED, INTERRUPTED = 0, 1, 2, 3, 4, 130
@@ -90,3 +91,13 @@ def of_inventory(inventory: Inventory) -> int:
 
 def _is_nic(name: str, nics: Sequence[object]) -> bool:
     return any(getattr(nic, "id", None) == name for nic in nics)
+
+
+def of_findings(found: Findings, fail_on: str) -> int:
+    """WRONG where one counts as `fail_on` says, else INCOMPLETE where one that applies could not be answered, else OK."""
+    from raxl.model.finding import FAIL, UNKNOWN, WARN
+
+    counted = {one.status for one in found.findings if one.suppressed is None}
+    if FAIL in counted or (fail_on == WARN and WARN in counted):
+        return WRONG
+    return INCOMPLETE if UNKNOWN in counted else OK

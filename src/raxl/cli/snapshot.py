@@ -61,7 +61,9 @@ def command(
     if context.invoked_subcommand is None:
         from raxl.cli.streams import Streams
 
-        chosen = source.Source(tuple(from_ or ()), as_node, record, timeout, tuple(plugins or ()), cluster, address)
+        chosen = source.Source(
+            tuple(from_ or ()), as_node, record, timeout, tuple(plugins or ()), cluster, address, "checks"
+        )
         raise typer.Exit(run(Options(chosen, output, redact or redact_key is not None, redact_key), Streams()))
 
 
@@ -156,4 +158,4 @@ def collector() -> None:
     from raxl.host import pack
     from raxl.plugins import registry
 
-    Streams().write(pack.collector(__version__, registry.ask_tasks(), registry.LIBRARIES))
+    Streams().write(pack.collector(__version__, registry.ask_tasks(registry.CHECKS), registry.LIBRARIES))

@@ -88,6 +88,8 @@ class Source(NamedTuple):
     plugins: tuple[str, ...] = ()
     cluster: bool = False
     address: str | None = None
+    questions: str = "common"
+    """Which are put to a machine, in the words of `raxl.plugins.registry`."""
 
 
 @cache
@@ -150,7 +152,7 @@ def recordings(source: Source, *needed: str) -> list[Recording]:
     from raxl.collect import live
 
     plugins = [plugin.installed for plugin in foreign(source.plugins)]
-    with live.asker(source.timeout, plugins) as begun:
+    with live.asker(source.timeout, plugins, source.questions) as begun:
         for module in needed:
             import_module(module)
         from raxl.collect import machines
@@ -169,7 +171,7 @@ def _of_cluster(source: Source, needed: tuple[str, ...]) -> list[Recording]:
     from raxl.collect import cluster
 
     plugins = [plugin.installed for plugin in foreign(source.plugins)]
-    with cluster.asker(cluster.address_of(source.address), source.timeout, plugins) as begun:
+    with cluster.asker(cluster.address_of(source.address), source.timeout, plugins, source.questions) as begun:
         for module in needed:
             import_module(module)
         from raxl.cli.streams import Streams

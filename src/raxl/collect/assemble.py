@@ -32,14 +32,13 @@ from raxl.intake.foreign import Foreign
 from raxl.model import printable
 from raxl.model.accelerator import Accelerator
 from raxl.model.codec import INVENTORY
-from raxl.model.facts import Facts, Reading
 from raxl.model.inventory import Inventory
 from raxl.model.nic import Nic
 from raxl.model.node import Cpu, LookedFor, Node, OperatingSystem, Software
 from raxl.model.problem import DISAGREEMENT, FAILED, NOT_ASKED, NOT_PRESENT, NOT_SUPPORTED, Problem
 from raxl.model.report import Report, Silence
 from raxl.plugins.guest import Guest
-from raxl.sources import cpu, infiniband, kfd, limits, modules, netdev, system
+from raxl.sources import cpu, infiniband, kfd, modules, netdev, system
 from raxl.topology import trust
 
 _PLACES = {"/sys/class/kfd": kfd.FOLDER}
@@ -115,27 +114,6 @@ def inventory(recordings: Sequence[Recording], plugins: Sequence[Guest] = ()) ->
     nodes = tuple(node(one, plugins, alike.steps(one) if alike else None) for one in ray_nodes.present(recordings))
     whole = ray_nodes.cluster([ray_nodes.seen(recording) for recording in recordings])
     return Inventory(INVENTORY, __version__, created, nodes, printable.record(whole) if whole else None)
-
-
-def facts(recording: Recording) -> Facts:
-    """The readings that only checks want."""
-    host = ReplayHost(recording)
-    limit, module, own, rdma = limits.ask(host), modules.ask(host), system.ask(host), infiniband.ask(host)
-    command_line, environment = own.files["command_line"], own.environment
-    return Facts(
-        limits=Reading(limits.parse(limit), "getrlimit(2)", limit.reason, limit.message),
-        modules=Reading(modules.loaded(module), modules.FOLDER, module.listing.reason, module.listing.message),
-        kernel_parameters=Reading(
-            system.kernel_parameters(own), "/proc/cmdline", command_line.reason, command_line.message
-        ),
-        environment=Reading(environment.value, "environ(7)", environment.reason, environment.message),
-        links_downed=Reading(
-            infiniband.links_downed(rdma) if rdma.listing.known else None,
-            infiniband.FOLDER,
-            rdma.listing.reason,
-            rdma.listing.message,
-        ),
-    )
 
 
 def _nics(host: ReplayHost, bus: Bus) -> tuple[Nic, ...]:

@@ -61,10 +61,10 @@ def address_of(given: str | None) -> str:
     return given or os.environ.get(VARIABLE) or "auto"
 
 
-def asker(address: str, timeout: float, plugins: Sequence[Installed] = ()) -> Asking:
+def asker(address: str, timeout: float, plugins: Sequence[Installed] = (), questions: str = registry.COMMON) -> Asking:
     """A process that has begun to join the cluster and to ask its nodes; `timeout` is a node's whole budget."""
     begun = Asking(address, timeout)
-    tasks = [*registry.ask_tasks(), *(one.entry for one in plugins)]
+    tasks = [*registry.ask_tasks(questions), *(one.entry for one in plugins)]
     begun.give(pack.collector(__version__, tasks, registry.LIBRARIES))
     return begun
 

@@ -39,10 +39,12 @@ def leave() -> None:
             pass
 
 
-def asker(budget_seconds: float, plugins: Sequence[Installed] = ()) -> Asker:
+def asker(budget_seconds: float, plugins: Sequence[Installed] = (), questions: str = registry.COMMON) -> Asker:
     """An asker of this machine that has begun; `budget_seconds` count from its beginning. `plugins`: those that raxl
-    does not ship; they ask last."""
-    return _started([*registry.ask_tasks(), *(one.entry for one in plugins)], budget_seconds, plugins)
+    does not ship; they ask last. `questions`: which, in the registry's words."""
+    if questions != registry.COMMON:
+        leave()
+    return _started([*registry.ask_tasks(questions), *(one.entry for one in plugins)], budget_seconds, plugins)
 
 
 def prober(entries: Sequence[str], budget_seconds: float, plugins: Sequence[Installed] = ()) -> Asker:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from raxl import __version__
-from raxl.collect import assemble
+from raxl.collect import facts
 from raxl.collect.bus import bus_of
 from raxl.errors import UsageError
 from raxl.host.record import Recording
@@ -53,9 +53,9 @@ def document(
 def machine(recording: Recording, node: Node) -> paths.Machine:
     """The node with what it does not publish."""
     host = ReplayHost(recording)
-    facts = assemble.facts(recording)
+    own = facts.of(recording, node)
     told = documents.read(host)[0]
-    peering = peers.parse(peers.ask(host), facts.modules, facts.kernel_parameters)
+    peering = peers.parse(peers.ask(host), own.modules, own.kernel_parameters)
     return paths.Machine(
         node=node,
         functions=bus_of(host, told).functions,

@@ -15,7 +15,7 @@ from raxl.plugins.guest import Guest
 def read_through(recording: Recording, foreign: Sequence[Guest] = ()) -> None:
     """Has the recording asked everything that a snapshot holds. A plug-in of others that fails asks no more."""
     host = ReplayHost(recording)
-    for task in registry.ask_tasks():
+    for task in registry.ask_tasks(registry.CHECKS):
         asking_half(task)(host)
     for plugin in foreign:
         try:

@@ -18,6 +18,7 @@ from raxl.intake.tree import NOT_CAPTURED, ArchiveTree, TreeRecording
 CREATED = "2026-01-15T08:00:00Z"
 
 _ABSENT = Answer(None, "not-present", "")
+_UNTOLD = Answer(None, "not-asked", "the text does not say it")
 _NO_LIBRARY = {
     "nvml": "NVML error 12: NVML Shared Library Not Found",
     "amdsmi": "amdsmi: libamd_smi.so is not to be found",
@@ -26,6 +27,7 @@ _NO_LIBRARY = {
 _PIECES = re.compile(r" {2,}(?=\S+ (?:=|->|!)(?: |$))")
 _PIECE = re.compile(r"(\S+)(?: (=|->|!)(?: (.*))?)?")
 _COMMAND = re.compile(r"\$ (.+?)(?: \(exit (\d+)\))?(?: ! (\S+): (.*))?")
+_OTHER = re.compile(r"\? (library|process) (.+?)(?: = (.+)| ! (\S+): (.*))")
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _CLASSES = ("infiniband", "net")
 
@@ -40,6 +42,8 @@ class Machine(NamedTuple):
     refused: dict[str, Answer]
     """By path: that and all beneath it cannot be read."""
     commands: dict[str, Answer]
+    others: dict[Question, Answer]
+    """What libraries and the kernel's own calls answer."""
 
 
 class MachineRecording(TreeRecording):
@@ -52,6 +56,8 @@ class MachineRecording(TreeRecording):
 
     def _look(self, question: Question) -> Answer:
         kind, subject = question
+        if question in self._machine.others:
+            return self._machine.others[question]
         if kind == "command":
             missing = f"{subject.split()[0]} is in none of the trusted folders"
             return self._machine.commands.get(subject) or Answer(None, "not-installed", missing)
@@ -59,7 +65,8 @@ class MachineRecording(TreeRecording):
             name, method, *_ = subject.split(" ")
             return _library(name, method, self._machine.header)
         if kind == "process":
-            return Answer(_process(self._machine.header)[subject])
+            known = _process(self._machine.header)
+            return Answer(known[subject]) if subject in known else _UNTOLD
         if kind == "document":
             return Answer(None, "not-asked", f"a machine has no {subject}")
         if kind == "metadata":
@@ -75,7 +82,7 @@ def parse(text: str, other: Callable[[str], str]) -> Machine:
     It is written by whoever tests, and an error in it is raised: ValueError, KeyError, AssertionError.
     """
     header, bodies = _layers(text, other)
-    machine = Machine(header, _common(header), {}, set(), {}, {})
+    machine = Machine(header, _common(header), {}, set(), {}, {}, {})
     for body in bodies:
         _read(expanded(body.splitlines()), machine)
     _kernels_own_links(machine)
@@ -129,6 +136,10 @@ def _read(lines: list[str], machine: Machine) -> None:
             folders.pop()
         above = folders[-1][1] if folders else ""
         size = next((i for i, text in enumerate(lines) if text.strip() and _indent(text) <= indent), len(lines))
+        if line.startswith("? "):
+            question, answer = _other(line)
+            machine.others[question] = answer
+            continue
         if line.startswith("$ "):
             _command(line, _content(lines[:size]), machine)
             lines = lines[size:]
@@ -166,6 +177,14 @@ def _command(line: str, output: str, machine: Machine) -> None:
     arguments, status, reason, message = found.groups()
     answer = Answer(None, reason, message) if reason else Answer(CommandOutput(int(status or 0), output, ""))
     machine.commands[arguments] = answer
+
+
+def _other(line: str) -> tuple[Question, Answer]:
+    """`? library nvml ecc_mode 0 = [1, 1]`, `? process kernel_log ! not-permitted: Operation not permitted`."""
+    found = _OTHER.fullmatch(line)
+    assert found, f"not understood: {line}"
+    kind, subject, value, reason, message = found.groups()
+    return Question(kind, subject), Answer(None, reason, message) if reason else Answer(json.loads(value))
 
 
 def _kernels_own_links(machine: Machine) -> None:
@@ -221,6 +240,7 @@ def _process(header: dict[str, str]) -> dict[str, object]:
         "uname": {"system": "Linux", "release": release, "machine": machine},
         "environment": dict(sorted(json.loads(header.get("environment", "{}")).items())),
         "packages": header.get("packages", "ray").split(),
+        "root": header.get("root", "yes") == "yes",
         "limits": {"memlock": [-1, -1], "nofile": [1048576, 1048576], "stack": [8388608, -1]},
     }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, TypeVar
 
 from raxl.model.difference import DifferencesDocument
+from raxl.model.finding import ChecksDocument, Findings
 from raxl.model.inventory import Inventory
 from raxl.model.label import LabelsDocument
 from raxl.model.measurement import Bench
@@ -21,7 +22,9 @@ LABELS = "raxl.labels/v1"
 DIFF = "raxl.diff/v1"
 KINDS: dict[str, type] = {
     "bench": Bench,
+    "checks": ChecksDocument,
     "diff": DifferencesDocument,
+    "findings": Findings,
     "inventory": Inventory,
     "labels": LabelsDocument,
     "path": PathDocument,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Mapping
 
 
@@ -14,6 +14,64 @@ class Reading:
     source: str
     reason: str | None = None
     message: str = ""
+
+    @property
+    def known(self) -> bool:
+        """Whether there is a value."""
+        return self.reason is None
+
+
+NOT_READ = Reading(None, "nothing", "not-asked", "nobody read it")
+
+
+@dataclass(frozen=True)
+class Vantage:
+    """From where the machine was looked at."""
+
+    is_root: Reading = NOT_READ
+    sees_host_processes: Reading = NOT_READ
+    """Whether the process namespace is the host's: its process 2 is the kernel's."""
+    uptime_seconds: Reading = NOT_READ
+
+
+@dataclass(frozen=True)
+class KernelEvent:
+    """A fault that the kernel's log tells, with all its copies."""
+
+    kind: str
+    """What it is: `xid`, `sxid`, or the id of a line of the catalogue (`amd-reset-ok`, `hung-task`)."""
+    text: str
+    """The first line that told it, without its stamp."""
+    code: str | None = None
+    """The number of an Xid or SXid; of others the word that tells their sort."""
+    device: str | None = None
+    """Its PCI address, as far as the line gives it: Xids name no function."""
+    detail: Mapping[str, str] = field(default_factory=dict)
+    """What else the line says, by name: `pid`, `process`, `link`, `severity`, `unit`."""
+    first: str | None = None
+    """When it was first told: UTC ISO 8601 where the log gives a day, else the log's own stamp."""
+    last: str | None = None
+    count: int = 1
+    boot: int = 0
+    """0 is the boot that the log ends in; 1 the one before."""
+    order: int = 0
+    """The number of its first line in the log."""
+    seconds: float | None = None
+    """When it was first told, on whatever clock the log has; to be compared within one log alone."""
+
+
+@dataclass(frozen=True)
+class KernelLog:
+    """What the kernel's log tells."""
+
+    read: Reading = NOT_READ
+    """How many lines were read; the source says of which log."""
+    events: tuple[KernelEvent, ...] = ()
+    """In their order."""
+    is_whole: bool | None = None
+    """Whether it reaches back to the boot; None where that is not known."""
+    covers_from: str | None = None
+    """The stamp of its oldest line."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +88,25 @@ class Facts:
     """The allowed part of the asking process's environment."""
     links_downed: Reading
     """By `mlx5_0/1`: how often the link of an RDMA port failed. Ports without such a counter are left out."""
+    vantage: Vantage = Vantage()
+    kernel_log: KernelLog = KernelLog()
+    devices: Mapping[str, Mapping[str, Reading]] = field(default_factory=dict)
+    """By accelerator's id, what its driver says of it, by the name of the question."""
+    drivers: Mapping[str, Reading] = field(default_factory=dict)
+    """By name, versions and states of drivers and of what serves them."""
+    pcie: Mapping[str, Mapping[str, Reading]] = field(default_factory=dict)
+    """By PCI address, of accelerators, NICs and every bridge above them: link, configuration space, error counters."""
+    host: Mapping[str, Reading] = field(default_factory=dict)
+    """By name, what the kernel says of the machine: filesystems, device nodes, memory errors."""
+    rdma: Mapping[str, Mapping[str, Reading]] = field(default_factory=dict)
+    """By port (`mlx5_0/1`): its state, rate, GIDs and counters."""
+    networks: Mapping[str, Reading] = field(default_factory=dict)
+    """By name, what the kernel says of network devices and their addresses."""
+    processes: Mapping[str, Reading] = field(default_factory=dict)
+    """By name, what was seen of processes: those in state D, those that hold accelerators, raylets."""
+    logs: Mapping[str, Reading] = field(default_factory=dict)
+    """By library (`nccl`, `ucx`), what its debug log says; a fabric manager's."""
 
     def readings(self) -> Mapping[str, Reading]:
-        """Every reading by name."""
-        return vars(self)
+        """Every reading of the node as a whole, by name."""
+        return {name: value for name, value in vars(self).items() if isinstance(value, Reading)}

@@ -72,6 +72,14 @@ BINDINGS = ("pynvml", "amdsmi", "ray")
 SOURCES = ("pci", "numa", "cpu", "system", "netdev", "infiniband", "modules", "limits", "peers", "ray_view")
 """Vendor-neutral sources, each a module of `raxl.sources` with an `ask`."""
 
+CHECKED = ("vantage",)
+"""Sources in the same way that checks alone go by; they ask no driver."""
+
+COMMON, CHECKS, QUICK = "common", "checks", "quick"
+"""What is asked: what all commands go by; all that a snapshot holds; no driver, no vendor's command, no metadata."""
+_DRIVEN = ("ray_view",)
+"""Sources that run a vendor's command."""
+
 
 @cache
 def accelerators() -> tuple[AcceleratorPlugin, ...]:
@@ -107,6 +115,10 @@ def platform(name: str) -> PlatformPlugin:
     return _load(PLATFORMS[name])  # type: ignore[no-any-return]
 
 
-def ask_tasks() -> list[str]:
+def ask_tasks(questions: str = COMMON) -> list[str]:
     """What the asker runs, the kernel's files first: `module:function` of sources, `module:Class` of plug-ins."""
-    return [*(f"raxl.sources.{name}:ask" for name in SOURCES), *BUILT_IN.values(), *PLATFORMS.values()]
+    if questions == QUICK:
+        sources = [name for name in (*SOURCES, *CHECKED) if name not in _DRIVEN]
+        return [*(f"raxl.sources.{name}:ask" for name in sources), *(f"{entry}.probe" for entry in BUILT_IN.values())]
+    sources = [*SOURCES, *(CHECKED if questions == CHECKS else ())]
+    return [*(f"raxl.sources.{name}:ask" for name in sources), *BUILT_IN.values(), *PLATFORMS.values()]

@@ -1,0 +1,121 @@
+"""The whole of `raxl diagnose` but for reading and writing: which checks, on which nodes, and what they add up to. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from raxl import __version__
+from raxl.checks import P0, Case, Check, engine, registry
+from raxl.errors import UsageError
+from raxl.model import printable
+from raxl.model.cluster import RayNode
+from raxl.model.facts import Facts
+from raxl.model.finding import CHECKS, FINDINGS, LEVELS, STANDARD, CheckRecord, ChecksDocument, Findings
+from raxl.model.inventory import Inventory
+from raxl.model.policy import Policy
+
+
+class Wanted(NamedTuple):
+    """What is to be checked."""
+
+    level: str = STANDARD
+    only: Sequence[str] = ()
+    """Globs of ids; none means all."""
+    skip: Sequence[str] = ()
+    require: Sequence[str] = ()
+    """Globs of ids, or `p0`: what may not be skipped because it cannot be read from here."""
+    policy: Policy = Policy()
+
+
+EVERYTHING = Wanted()
+"""All checks of the level that is the default."""
+
+
+def held(wanted: Wanted) -> None:
+    """Raises UsageError for a glob, or an id or a threshold of the policy, that no check has: before anything is read."""
+    known = registry.checks()
+    for globs, flag in ((wanted.only, "--only"), (wanted.skip, "--skip"), (wanted.require, "--require")):
+        _matched(globs, known, flag)
+    _policy_held(wanted.policy, known)
+
+
+def findings(inventory: Inventory, facts: Sequence[Facts], wanted: Wanted = EVERYTHING) -> Findings:
+    """What the checks find of these nodes; `facts` are theirs in the same order. `held` is asked before."""
+    known = registry.checks()
+    level = LEVELS.index(wanted.level)
+    chosen = [
+        one
+        for one in known
+        if LEVELS.index(one.level) <= level
+        and (not wanted.only or one.id in _matched(wanted.only, known, "--only"))
+        and one.id not in _matched(wanted.skip, known, "--skip")
+    ]
+    cases = _cases(inventory, facts, wanted.policy)
+    required = _matched(wanted.require, known, "--require")
+    found = engine.findings(chosen, cases, wanted.policy, inventory.created[:10], required)
+    return Findings(
+        FINDINGS,
+        __version__,
+        inventory.created,
+        tuple(printable.record(one) for one in found),
+        engine.summary(found),
+        tuple(engine.coverage(found, cases, wanted.level, chosen)),
+    )
+
+
+def described(only: Sequence[str] = ()) -> ChecksDocument:
+    """All checks, or those that the globs name. Raises UsageError for one that matches none."""
+    known = registry.checks()
+    names = _matched(only, known, "--only") if only else {one.id for one in known}
+    return ChecksDocument(CHECKS, __version__, tuple(_record(one) for one in known if one.id in names))
+
+
+def _record(check: Check) -> CheckRecord:
+    return CheckRecord(
+        check.id,
+        check.title,
+        check.priority,
+        check.level,
+        check.vantage,
+        check.remedy_class,
+        check.reference,
+        check.thresholds,
+        check.explanation,
+    )
+
+
+def _cases(inventory: Inventory, facts: Sequence[Facts], policy: Policy) -> list[Case]:
+    cluster = inventory.cluster
+    views: dict[str | None, RayNode] = {one.node_id: one for one in cluster.nodes} if cluster else {}
+    return [
+        Case(node, own, policy, views.get(node.ray_node_id), cluster)
+        for node, own in zip(inventory.nodes, facts, strict=True)
+    ]
+
+
+def _matched(globs: Sequence[str], known: Sequence[Check], flag: str) -> Collection[str]:
+    found: set[str] = set()
+    for glob in globs:
+        own = {one.id for one in known if fnmatchcase(one.id, glob) or (glob == P0 and one.priority == P0)}
+        if not own:
+            raise UsageError(f"{flag} {glob} matches no check", try_="Try raxl diagnose --list")
+        found |= own
+    return found
+
+
+def _policy_held(policy: Policy, known: Sequence[Check]) -> None:
+    """Refuses what the policy says of checks or thresholds that there are not."""
+    by_id = {one.id: one for one in known}
+    for name, values in policy.thresholds.items():
+        if name not in by_id:
+            raise UsageError(
+                f"the policy sets a threshold of {name}, which is no check", try_="Try raxl diagnose --list"
+            )
+        for threshold in values:
+            if threshold not in by_id[name].thresholds:
+                own = ", ".join(by_id[name].thresholds) or "none"
+                raise UsageError(f"the policy sets {threshold} of {name}, which has {own}")
+    for one in policy.suppressions:
+        _matched([one.check], known, "the policy's suppression of")

@@ -1,0 +1,116 @@
+"""Runs checks on what was read, and weighs how much of it was seen. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+
+from raxl.checks import P0, Case, Check, Verdict, unknown
+from raxl.checks.vantage import ruled_out, words
+from raxl.model.finding import (
+    FAIL,
+    LEVELS,
+    OK,
+    SKIP,
+    STATUSES,
+    UNKNOWN,
+    WARN,
+    Coverage,
+    Finding,
+    Summary,
+    Suppressed,
+)
+from raxl.model.policy import Policy
+from raxl.model.problem import FAILED
+
+
+def findings(
+    chosen: Sequence[Check], cases: Sequence[Case], policy: Policy, today: str, required: Collection[str] = ()
+) -> tuple[Finding, ...]:
+    """What the checks find, the worst first.
+
+    `today` (`2026-12-31`) tells which suppressions still hold; `required` are ids of checks that may not be skipped
+    because they cannot be read from here.
+    """
+    found = [
+        _suppressed(finding, policy, today)
+        for check in chosen
+        for finding in (_of_fleet(check, cases, policy) if check.is_of_fleet else _of_nodes(check, cases, policy))
+    ]
+    found = [_demanded(one) if one.is_ruled_out and one.check in required else one for one in found]
+    nodes = {case.node.name: place for place, case in enumerate(cases)}
+    return tuple(sorted(found, key=lambda one: (STATUSES.index(one.status), nodes.get(one.node, -1))))
+
+
+def summary(found: Iterable[Finding]) -> Summary:
+    """How many there are of each status."""
+    counts = Counter(one.status for one in found if one.suppressed is None)
+    return Summary(counts[OK], counts[WARN], counts[FAIL], counts[UNKNOWN], counts[SKIP])
+
+
+def coverage(found: Sequence[Finding], cases: Sequence[Case], level: str, chosen: Sequence[Check]) -> list[Coverage]:
+    """Of each node, how much of it was seen."""
+    essential = {check.id for check in chosen if check.priority == P0}
+    told = []
+    for case in cases:
+        own = [one for one in found if one.node == case.node.name]
+        not_possible = tuple(dict.fromkeys(one.check for one in own if one.is_ruled_out))
+        missing = [one for one in own if one.status == UNKNOWN]
+        complete = not any(one.check in essential for one in missing) and not essential.intersection(not_possible)
+        reasons = Counter(one.reason or FAILED for one in missing)
+        levels = LEVELS[: LEVELS.index(level) + 1]
+        told.append(
+            Coverage(case.node.name, words(case), levels, complete, not_possible, dict(sorted(reasons.items())))
+        )
+    return told
+
+
+def _of_nodes(check: Check, cases: Sequence[Case], policy: Policy) -> Iterator[Finding]:
+    for case in cases:
+        for verdict in _verdicts(check, case, policy):
+            yield _finding(check, ruled_out(check, case, verdict), case.node.name)
+
+
+def _of_fleet(check: Check, cases: Sequence[Case], policy: Policy) -> Iterator[Finding]:
+    for verdict in _verdicts(check, cases, policy):
+        yield _finding(check, (verdict, False), verdict.node or "")
+
+
+def _verdicts(check: Check, given: Case | Sequence[Case], policy: Policy) -> Sequence[Verdict]:
+    """A check that breaks costs its own answer, and says so."""
+    try:
+        told = list(check.run(given, **{**check.thresholds, **policy.thresholds.get(check.id, {})}))
+    except Exception as error:  # a check may be another package's
+        return [unknown("node", FAILED, f"the check itself failed: {type(error).__name__}: {error}"[:300])]
+    return told or [unknown("node", FAILED, "the check gave no answer")]
+
+
+def _finding(check: Check, told: tuple[Verdict, bool], node: str) -> Finding:
+    verdict, is_ruled_out = told
+    own = vars(verdict) | {"node": node}
+    root = own.pop("root")
+    mark = hashlib.sha256("\0".join((check.id, node, verdict.subject, root)).encode("utf-8", "replace"))
+    reference = check.reference if verdict.status in (FAIL, WARN) else None
+    return Finding(check.id, reference=reference, is_ruled_out=is_ruled_out, fingerprint=mark.hexdigest()[:16], **own)
+
+
+def _demanded(finding: Finding) -> Finding:
+    return replace(finding, status=UNKNOWN, is_ruled_out=False)
+
+
+def _suppressed(finding: Finding, policy: Policy, today: str) -> Finding:
+    """The finding with the suppression that holds for it: of what warns or fails alone."""
+    if finding.status not in (FAIL, WARN):
+        return finding
+    for one in policy.suppressions:
+        fits = (
+            fnmatchcase(finding.check, one.check)
+            and fnmatchcase(finding.subject, one.subject)
+            and fnmatchcase(finding.node, one.node)
+        )
+        if fits and today <= one.until:
+            return replace(finding, suppressed=Suppressed(one.reason, one.until))
+    return finding

@@ -1,0 +1,23 @@
+"""All checks, in the order in which they are told."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+
+from raxl.checks import Check
+
+MODULES = ("host",)
+"""The files of this folder that hold checks."""
+
+
+@cache
+def checks() -> tuple[Check, ...]:
+    """Every check, each id once."""
+    found = [
+        value
+        for name in MODULES
+        for value in vars(import_module(f"raxl.checks.{name}")).values()
+        if isinstance(value, Check)
+    ]
+    return tuple({one.id: one for one in found}.values())
