@@ -165,7 +165,7 @@ def _write(found: Findings, options: Options, streams: Streams) -> None:
     else:
         from raxl.render import findings_files
 
-        streams.write(findings_files.written(found, options.format.value), options.output)
+        streams.write(findings_files.written(found, options.format.value, options.fail_on.value), options.output)
 
 
 def _describe(options: Options, streams: Streams) -> int:

@@ -1,0 +1,109 @@
+"""What is said of many findings together: how many, what could not be read, and what that amounts to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from raxl.model.finding import FAIL, OK, SKIP, STANDARD, UNKNOWN, WARN, Coverage, Finding, Findings
+from raxl.model.problem import NOT_ASKED
+
+_REASONS = {
+    "not-asked": "what was given does not say it",
+    "not-permitted": "not permitted to this user",
+    "timed-out": "no answer in time",
+    "failed": "reading failed",
+    "not-installed": "what would read it is not installed",
+    "not-present": "nothing there to read",
+    "disagreement": "two readings contradict each other",
+}
+_MOST_NAMES = 12
+
+
+def counted(told: Sequence[Finding]) -> str:
+    """`61 ok, 1 warn, 2 fail, 0 unknown, 9 skipped`"""
+    count = Counter(one.status for one in told if one.suppressed is None)
+    words = {OK: "ok", WARN: "warn", FAIL: "fail", UNKNOWN: "unknown", SKIP: "skipped"}
+    return ", ".join(f"{count[status]} {word}" for status, word in words.items())
+
+
+def healthy(coverage: Coverage, told: Sequence[Finding]) -> bool:
+    """Whether all that matters was read of the node, and nothing is wrong."""
+    return coverage.complete and all(one.status in (OK, SKIP) for one in told if one.suppressed is None)
+
+
+def rest(one: Finding) -> str:
+    """How often, and since when, where that says something."""
+    if one.count <= 1:
+        return f" (at {one.first_seen})" if one.first_seen else ""
+    since = f", first {one.first_seen}, last {one.last_seen}" if one.first_seen and one.last_seen else ""
+    return f" ({one.count} times{since})"
+
+
+def gaps(told: Sequence[Finding]) -> list[str]:
+    """What could not be answered, a sentence a reason; one that a single check has says what it was about."""
+    by_reason: dict[str, list[Finding]] = {}
+    for one in told:
+        if one.status == UNKNOWN:
+            by_reason.setdefault(one.reason or "failed", []).append(one)
+    lines = []
+    for reason, group in by_reason.items():
+        checks = list(dict.fromkeys(one.check for one in group))
+        if reason != NOT_ASKED and len(group) <= 3:
+            lines += [f"{one.check}: {one.message}" for one in group]
+            continue
+        names = f": {', '.join(checks)}" if len(checks) <= _MOST_NAMES else ""
+        number = "1 check" if len(checks) == 1 else f"{len(checks)} checks"
+        lines.append(f"{number} not answered, {_REASONS.get(reason, reason)}{names}")
+    return lines
+
+
+def closing(found: Findings) -> str:
+    """The last line: what is wrong, and whether all that matters was read."""
+    wrong = _wrong(found)
+    nodes = found.coverage
+    incomplete = [one for one in nodes if not one.complete]
+    if not found.findings:
+        return "No check ran: nothing is known."
+    if not incomplete:
+        level = nodes[0].levels[-1] if nodes else STANDARD
+        essential = "Everything that matters here was read." if level == STANDARD else f"All that {level} looks at was read."
+        return f"{wrong or 'Nothing wrong.'} {essential}"
+    seen = wrong or "No fault seen, not the whole picture:"
+    return f"{seen} {_missing(incomplete, len(nodes), bool(wrong))}"
+
+
+def _wrong(found: Findings) -> str:
+    faults, warnings = found.summary.fail, found.summary.warn
+    words = []
+    if faults:
+        words.append("1 fault" if faults == 1 else f"{faults} faults")
+    if warnings:
+        words.append("1 warning" if warnings == 1 else f"{warnings} warnings")
+    return f"{', '.join(words)}." if words else ""
+
+
+def _missing(incomplete: Sequence[Coverage], nodes: int, begins: bool) -> str:
+    """What of the picture is missing, and the one step that would give most of it."""
+    where = "" if nodes == 1 else f" on {len(incomplete)} of {nodes} nodes"
+    ruled = list(dict.fromkeys(check for one in incomplete for check in one.not_possible_here))
+    unread: Counter[str] = Counter()
+    for one in incomplete:
+        unread.update(one.unknown_reasons)
+    parts, steps = [], []
+    if ruled:
+        from_here = incomplete[0].vantage if len(incomplete) == 1 else "there"
+        parts.append(f"from {from_here} {_checks(len(ruled))} not possible{where}")
+        steps.append("Run it as root on the host, or require them with --require p0.")
+    if total := sum(unread.values()):
+        reason = max(unread, key=lambda one: (unread[one], one))
+        parts.append(f"{_checks(total)} not answered{where} ({_REASONS.get(reason, reason)})")
+        if reason == NOT_ASKED:
+            steps.append("A snapshot (raxl snapshot) of the machine says more.")
+    text = "; ".join(parts) + "."
+    text = text[0].upper() + text[1:] if begins else text
+    return " ".join([text, *steps])
+
+
+def _checks(count: int) -> str:
+    return "1 check is" if count == 1 else f"{count} checks are"

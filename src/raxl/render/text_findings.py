@@ -1,0 +1,108 @@
+"""`raxl diagnose` as text: the worst first with what to do beneath, and how much was seen last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from raxl.model.finding import FAIL, OK, SKIP, UNKNOWN, WARN, Coverage, Finding, Findings
+from raxl.render.findings_words import closing, counted, gaps, healthy, rest
+from raxl.render.text import Line, Page, Style, display_width, parted
+
+_HEADS: dict[str, tuple[str, Style]] = {
+    FAIL: ("FAIL", "fail"),
+    WARN: ("WARN", "warn"),
+    UNKNOWN: ("?", "dim"),
+    SKIP: ("skip", "dim"),
+    OK: ("ok", "dim"),
+}
+_MARGIN = 6
+"""Columns of the word that begins a finding, and of the lines beneath it."""
+_MOST_ALIKE = 3
+"""Findings of one check on one node that are shown one by one; the others are counted."""
+_LONGEST_CHECK = 24
+
+
+def findings(found: Findings, width: int, *, verbose: bool = False, unicode: bool = True) -> list[Line]:
+    """A block for each node where something is to be told, one line for all others, and the sentence that sums up.
+
+    `verbose` shows every finding, and what each goes by.
+    """
+    page = Page(width, unicode)
+    own: dict[str, list[Finding]] = {one.node: [] for one in found.coverage}
+    for one in found.findings:
+        own.setdefault(one.node, []).append(one)
+    seen = {one.node: one for one in found.coverage}
+    calm = [one for one in found.coverage if len(seen) > 1 and not verbose and healthy(one, own[one.node])]
+    blocks = [
+        _node(page, name, seen.get(name), told, verbose)
+        for name, told in own.items()
+        if told and seen.get(name) not in calm
+    ]
+    if calm:
+        names = ", ".join(one.node for one in calm)
+        blocks.append(page.fold(f"{names}: nothing wrong, and all that matters was read", hang=2))
+    return parted([*blocks, page.fold(closing(found), hang=0)])
+
+
+def _node(
+    page: Page, name: str, coverage: Coverage | None, told: Sequence[Finding], verbose: bool
+) -> list[Line]:
+    lines = _heading(page, name, coverage, told)
+    shown = [one for one in told if one.suppressed is None and (verbose or one.status in (FAIL, WARN))]
+    column = min(max((display_width(one.check) for one in shown), default=0), _LONGEST_CHECK)
+    body: list[Line] = []
+    for one, more in _thinned(shown, verbose):
+        body += _finding(page, one, column, verbose)
+        if more:
+            body += page.fold(f"and {more} more like it (-v shows all)", _MARGIN, "dim", lead=(" " * _MARGIN, ""))
+    if not verbose:
+        for words in gaps(told):
+            body += page.fold(words, hang=_MARGIN, style="dim", lead=("?".ljust(_MARGIN), "dim"))
+    for one in told:
+        if one.suppressed is not None:
+            words = f"{one.check} {one.subject} is known until {one.suppressed.until}: {one.suppressed.reason}"
+            body += page.fold(words, hang=_MARGIN, style="dim", lead=("·".ljust(_MARGIN), "dim"))
+    return [*lines, *([[]] if body else []), *body]
+
+
+def _heading(page: Page, name: str, coverage: Coverage | None, told: Sequence[Finding]) -> list[Line]:
+    if coverage is None:
+        return page.fold(name or "all nodes", style="bold")
+    words = f"{coverage.levels[-1]} · {coverage.vantage} · {counted(told)}"
+    return page.fold(words, hang=2, style="dim", lead=(f"{name}  ", "bold"))
+
+
+def _thinned(shown: Sequence[Finding], verbose: bool) -> Iterator[tuple[Finding, int]]:
+    """Each finding that is shown, and how many like it are not."""
+    alike: dict[tuple[str, str], list[Finding]] = {}
+    for one in shown:
+        alike.setdefault((one.status, one.check), []).append(one)
+    for group in alike.values():
+        kept = group if verbose or len(group) <= _MOST_ALIKE + 1 else group[:_MOST_ALIKE]
+        for place, one in enumerate(kept):
+            yield one, len(group) - len(kept) if place == len(kept) - 1 else 0
+
+
+def _finding(page: Page, one: Finding, column: int, verbose: bool) -> list[Line]:
+    word, style = _HEADS[one.status]
+    lead = f"{word:<{_MARGIN}}{one.check:<{column}}  "
+    lines = page.fold(f"{one.message}{rest(one)}", hang=_MARGIN + column + 2)
+    margin = " " * min(_MARGIN + column + 2, page.width // 3)
+    lines = page.fold(f"{one.message}{rest(one)}", hang=len(margin), lead=(lead, style))
+    if one.remedy and one.status in (FAIL, WARN):
+        lines += _remedy(page, one, margin)
+    if verbose:
+        for told in one.evidence:
+            lines += page.fold(f"{told.source}: {told.value}", len(margin) + 2, "dim", lead=(f"{margin}", ""))
+    return lines
+
+
+def _remedy(page: Page, one: Finding, margin: str) -> list[Line]:
+    """What to do, and at the right edge what has to stop for it."""
+    lines = page.fold(one.remedy or "", hang=len(margin) + 2, lead=(f"{margin}→ ", "dim"))
+    used = sum(display_width(text) for text, _ in lines[-1])
+    room = page.width - used - len(one.remedy_class)
+    if room >= 2:
+        lines[-1] = [*lines[-1], (" " * room + one.remedy_class, "dim")]
+        return lines
+    return [*lines, [(" " * max(page.width - len(one.remedy_class), 0) + one.remedy_class, "dim")]]
