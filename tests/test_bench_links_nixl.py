@@ -1,5 +1,5 @@
-"""NIXL over a link whose rate is known. UCX polls on both cores and waits where anything else takes one of them, so that
-these tests run alone."""
+"""NIXL over a link whose rate is known. UCX polls on both cores and waits where anything else takes one of them, so
+that these tests run alone."""
 
 from __future__ import annotations
 
