@@ -10,7 +10,8 @@ topo: $(VENV)/.installed
 	@$(BIN)/raxl topo
 
 test: $(VENV)/.installed-dev $(VENV)/.debian
-	$(BIN)/python -m pytest -n 2 --dist loadscope --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 2 --dist loadscope --no-loadscope-reorder -m "not long and not alone"
+	$(BIN)/python -m pytest -m alone
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check

@@ -148,8 +148,9 @@ class Lab:
         return json.loads(told)  # type: ignore[no-any-return]
 
     def _end_raylet(self, host: int, number: int) -> None:
-        """Sends the raylet a signal that ends it, and waits up to 5 s for that: SIGTERM lets it take its leave."""
-        until = time.monotonic() + 5
+        """Sends the raylet a signal that ends it, and waits for that: SIGTERM lets it take its leave, which on busy
+        cores takes many seconds; one that is killed before it has left is a dead node to Ray."""
+        until = time.monotonic() + 40
         for pid in self.hosts[host].processes("raylet"):
             send(pid, number)
         while self.hosts[host].processes("raylet") and time.monotonic() < until:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import combinations, pairwise
 from pathlib import Path as FilePath
 
@@ -12,6 +13,7 @@ import pytest
 import clusters
 import recordings
 import samples
+from measured_rows import bench, row
 from raxl import __version__
 from raxl.cli import outcome
 from raxl.cli.app import app
@@ -22,6 +24,7 @@ from raxl.model.accelerator import Accelerator
 from raxl.model.component import PciFunction, PciIdentity, PciLink
 from raxl.model.facts import Reading
 from raxl.model.link import Link
+from raxl.model.measurement import Endpoint
 from raxl.model.nic import Nic
 from raxl.model.node import Cpu, Node
 from raxl.model.path import Path, PathDocument
@@ -485,3 +488,28 @@ def test_a_pasted_answer_about_peer_access_counts_where_the_library_was_not_aske
     (told,) = [one for one in path.obstacles if one.kind == "p2p"]
     assert (told.status, told.evidence) == ("blocks", ("nvidia-smi topo -p2p",))
     assert [use.way for use in path.uses] == ["host-memory"]
+
+
+def test_a_benchmark_laid_over_the_way_says_what_was_fastest_there(
+    tmp_path: FilePath, capsys: pytest.CaptureFixture[str]
+) -> None:
+    snapshot, file = tmp_path / "gpu-07.tar.gz", tmp_path / "bench.json"
+    snapshot.write_bytes(recordings.snapshot("nvidia-hgx-h100"))
+    gpus = {"source": Endpoint("gpu-07", "nvidia:0"), "target": Endpoint("gpu-07", "nvidia:5")}
+    memory = {"source": Endpoint("gpu-07", "cpu"), "target": Endpoint("gpu-07", "cpu")}
+    rows = [row("torch-nccl", seconds=0.001, **gpus), row("rdt-nixl", seconds=0.002, **gpus), row("tcp", **memory)]
+    file.write_text(codec.encode(bench(*rows)))
+    command = ["topo", "--from", str(snapshot), "--overlay", str(file), "--path"]
+    assert outcome.run(app, [*command, "0", "5"]) == 0
+    shown = capsys.readouterr().out
+    assert "fastest, " in shown
+    assert "torch-nccl" in shown
+    assert "2 times as fast as rdt-nixl" in shown
+    assert outcome.run(app, [*command, "0", "4", "--format", "json"]) == 0
+    document = codec.decode(capsys.readouterr().out, PathDocument)
+    assert [one.transport for one in document.measured] == ["tcp"], "between the node's memories, for want of better"
+    file.write_text(codec.encode(bench(replace(rows[0], verified=False))))
+    assert outcome.run(app, [*command, "0", "5"]) == 0
+    assert "holds no verified row between these two" in capsys.readouterr().out
+    assert outcome.run(app, command[:-1]) == outcome.USAGE
+    assert outcome.run(app, ["topo", "--from", str(snapshot), "--path", "0", "5", "--overlay", str(snapshot)]) == 4

@@ -33,6 +33,7 @@ _LEFT_OUT = {
     FAILED: "failed",
     UNAVAILABLE: "unavailable",
 }
+HOST_MEMORY = "cpu"
 _CEILINGS = ("memcpy",)
 """What nobody sends by: it is measured for the others to be held against."""
 _REMARKS = {
@@ -67,6 +68,16 @@ def recommendations(runs: Iterable[Run]) -> tuple[Recommendation, ...]:
         groups.setdefault(key, []).append(run)
     found = (_best(group, belied) for group in groups.values())
     return tuple(one for one in found if one is not None)
+
+
+def between(runs: Iterable[Run], a: Endpoint, b: Endpoint) -> tuple[Recommendation, ...]:
+    """Those from one device to another; where no row is verified there, from host memory to host memory."""
+    rows = list(runs)
+    for source, target in ((a, b), (Endpoint(a.node, HOST_MEMORY), Endpoint(b.node, HOST_MEMORY))):
+        found = recommendations(run for run in rows if (run.source, run.target) == (source, target))
+        if found:
+            return found
+    return ()
 
 
 def _best(rows: Sequence[Run], belied: Collection[tuple[str, Endpoint, Endpoint]]) -> Recommendation | None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
+from raxl.cli import bench_file, source
 from raxl.cli import bench_flags as flags
-from raxl.cli import source
 
 if TYPE_CHECKING:
     from raxl.bench.request import Request
@@ -92,7 +92,7 @@ def command(
         is_bidirectional=bidirectional,
         least_seconds=request.seconds(min_time),
         budget_seconds=request.seconds(budget),
-        baseline=_baseline(baseline),
+        baseline=bench_file.read(baseline) if baseline else None,
         tolerance=compare.tolerance(tolerance),
         wants_recommendations=recommend,
         fault=fault.value if fault else None,
@@ -112,25 +112,6 @@ def _synced(wanted: Request, tensors: str | None, actors: str | None) -> Request
     if trainers > len(found.sizes):
         raise UsageError(f"--actors {actors}", f"{found.name} has {len(found.sizes)} tensors, too few to deal out")
     return wanted._replace(tensors=found, actors=(trainers, readers), sizes=(found.size_bytes,))
-
-
-def _baseline(path: Path | None) -> Bench | None:
-    """What an earlier run wrote. Raises UnreadableInput."""
-    if path is None:
-        return None
-    from raxl.errors import UnreadableInput
-    from raxl.model import codec
-    from raxl.model.measurement import Bench
-
-    try:
-        document = codec.decode(path.read_text(encoding="utf-8"), Bench)
-    except OSError as error:
-        raise UnreadableInput(f"{path} cannot be read", error.strerror or str(error)) from error
-    except ValueError as error:
-        raise UnreadableInput(f"{path} is no result of raxl bench-transport --format json", str(error)[:200]) from error
-    if document.schema != codec.BENCH:
-        raise UnreadableInput(f"{path} has the schema {document.schema[:40]}", f"this raxl reads {codec.BENCH}")
-    return document
 
 
 def run(options: Options, streams: Streams) -> int:

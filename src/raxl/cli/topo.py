@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple, Optional
 
 import typer
 
-from raxl.cli import outcome, source
+from raxl.cli import bench_file, outcome, source
 
 if TYPE_CHECKING:
     from raxl.cli.streams import Streams
@@ -38,6 +38,7 @@ class Options(NamedTuple):
     format: Format = Format.text
     output: Path | None = None
     path: tuple[str, str] | None = None
+    overlay: Path | None = None
 
 
 def command(
@@ -52,6 +53,14 @@ def command(
             help="The way between two devices: each hop and its speed, what forbids a faster one, who would use it. "
             "A device is an index, an id, a PCI address, a UUID or its beginning, or a network device; of many nodes "
             "NODE:DEVICE.",
+        ),
+    ] = None,
+    overlay: Annotated[
+        Optional[Path],
+        typer.Option(
+            "--overlay",
+            metavar="BENCH.json",
+            help="With --path: what raxl bench-transport --format json measured there, the fastest transport by size.",
         ),
     ] = None,
     expand: Annotated[bool, typer.Option("--expand", help="Show each device, also where many are alike.")] = False,
@@ -69,7 +78,7 @@ def command(
     from raxl.cli.streams import Streams
 
     chosen = source.Source(tuple(from_ or ()), as_node, record, timeout, tuple(plugins or ()), cluster, address)
-    raise typer.Exit(run(Options(chosen, view, expand, format_, output, path), Streams()))
+    raise typer.Exit(run(Options(chosen, view, expand, format_, output, path, overlay), Streams()))
 
 
 def _renderer(options: Options) -> str:
@@ -84,6 +93,10 @@ def run(options: Options, streams: Streams) -> int:
     """Reads, renders, and returns the exit code."""
     if options.path is not None:
         return _path(options, options.path, streams)
+    if options.overlay is not None:
+        from raxl.errors import UsageError
+
+        raise UsageError("--overlay is laid over a way, and --path names none")
     inventory = source.inventory(options.source, _renderer(options))
     if options.format is Format.json:
         from raxl.model import codec
@@ -119,8 +132,14 @@ def _path(options: Options, ends: tuple[str, str], streams: Streams) -> int:
 
     from raxl.collect import paths
 
+    benchmark = bench_file.read(options.overlay) if options.overlay else None
     recordings, inventory = source.assembled(options.source, _renderer(options))
     document, nodes = paths.document(recordings, inventory, ends)
+    if benchmark is not None:
+        from raxl.bench import recommend
+
+        a, b = paths.ends_of(document)
+        document = replace(document, measured=recommend.between(benchmark.runs, a, b))
     if options.format is Format.json:
         from raxl.model import codec
 
@@ -128,5 +147,8 @@ def _path(options: Options, ends: tuple[str, str], streams: Streams) -> int:
     else:
         from raxl.render import text_path
 
-        streams.print(text_path.path(document.path, nodes, streams.width, unicode=streams.unicode), options.output)
+        lines = text_path.path(document.path, nodes, streams.width, unicode=streams.unicode)
+        if benchmark is not None:
+            lines += text_path.measured(document.measured, streams.width, unicode=streams.unicode)
+        streams.print(lines, options.output)
     return outcome.of_inventory(replace(inventory, nodes=nodes))

@@ -18,6 +18,7 @@ from raxl.model import printable
 from raxl.model.codec import PATH
 from raxl.model.facts import Reading
 from raxl.model.inventory import Inventory
+from raxl.model.measurement import Endpoint
 from raxl.model.node import Node, NumaNode
 from raxl.model.path import PathDocument
 from raxl.sources import cpu, kernel_list, nvml, peers
@@ -48,6 +49,15 @@ def document(
         *((nodes[1].name, nodes[1].source) if len(nodes) > 1 else ()),
     )
     return document, nodes
+
+
+def ends_of(document: PathDocument) -> tuple[Endpoint, Endpoint]:
+    """The two devices, each with its node, as measurements name them."""
+    other = document.other_node
+    if other is None:
+        return Endpoint(document.node, document.path.a), Endpoint(document.node, document.path.b)
+    a, b = document.path.a.removeprefix(f"{document.node}:"), document.path.b.removeprefix(f"{other}:")
+    return Endpoint(document.node, a), Endpoint(other, b)
 
 
 def machine(recording: Recording, node: Node) -> paths.Machine:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from raxl.model.component import PciLink
+from raxl.model.measurement import Recommendation
 from raxl.model.problem import NOT_ASKED, Problem
 
 NETWORK = "network"
@@ -135,3 +136,6 @@ class PathDocument:
     other_node: str | None = None
     """Where B is in another node than A, that one."""
     other_source: str | None = None
+    measured: tuple[Recommendation, ...] = ()
+    """Where a benchmark was laid over it: the fastest verified transport by size, between these two devices, else
+    between the host memories of their nodes."""

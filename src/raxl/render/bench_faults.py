@@ -86,9 +86,13 @@ def _row(one: Fault, *, has_pair: bool, has_size: bool) -> Row:
 
 def _stayed(one: Fault) -> Left:
     """What was left, without the little memory that an interpreter takes meanwhile: no buffer of the transfer's size
-    is among it."""
-    memory = one.left.memory_bytes
-    return replace(one.left, memory_bytes=0) if memory and memory < _BUFFER * one.size_bytes else one.left
+    is among it. Fewer sockets than before are none that stayed: the other end's are gone with it."""
+    memory, sockets = one.left.memory_bytes, one.left.sockets
+    return replace(
+        one.left,
+        memory_bytes=0 if memory and memory < _BUFFER * one.size_bytes else memory,
+        sockets=max(sockets, 0) if sockets is not None else None,
+    )
 
 
 def _left(one: Fault) -> Span:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from raxl.model.link import FABRIC_NAMES
+from raxl.model.measurement import Recommendation
 from raxl.model.node import Node
 from raxl.model.path import BLOCKS, CLEAR, NETWORK, SLOWS, UNKNOWN, Condition, Path
 from raxl.model.printable import clean
-from raxl.render import path_words
+from raxl.render import bench_recommended, path_words
 from raxl.render.naming import Names
 from raxl.render.quantity import bit_rate, byte_rate, listed
 from raxl.render.text import Line, Page, Style, display_width, parted
@@ -43,6 +44,14 @@ def path(found: Path, nodes: Sequence[Node], width: int, *, unicode: bool = True
             page.fold(_sentence(found, names, tell)),
         ]
     )
+
+
+def measured(found: Sequence[Recommendation], width: int, *, unicode: bool = True) -> list[Line]:
+    """What a benchmark that is laid over the way says of it, after an empty line."""
+    page = Page(width, unicode)
+    if not found:
+        return [[], *page.fold("The benchmark holds no verified row between these two, nor between their nodes.")]
+    return [[], *bench_recommended.recommended(page, found)]
 
 
 def _way(page: Page, found: Path, names: Names) -> list[Line]:
