@@ -79,14 +79,19 @@ def test_the_order_of_devices_changes_nothing(name: str) -> None:
     own = facts.of(recording, node)
     turned = replace(node, accelerators=node.accelerators[::-1], nics=node.nics[::-1], links=node.links[::-1])
     told = [
-        {(one.check, one.subject): one.status for one in engine.findings(registry.checks(), [case], Policy(), "2026-01-01")}
+        {
+            (one.check, one.subject): one.status
+            for one in engine.findings(registry.checks(), [case], Policy(), "2026-01-01")
+        }
         for case in (Case(node, own), Case(turned, own))
     ]
     assert told[0] == told[1]
 
 
 def test_the_order_of_nodes_changes_nothing() -> None:
-    machines = [variant(name) for name in ("nvidia-hgx-h100", "nvidia-hgx-h100-gpu-lost", "amd-mi300x-spx", "tpu-v6e-8")]
+    machines = [
+        variant(name) for name in ("nvidia-hgx-h100", "nvidia-hgx-h100-gpu-lost", "amd-mi300x-spx", "tpu-v6e-8")
+    ]
     told = [
         {(one.check, one.node, one.subject): one.status for one in findings(order).findings}
         for order in (machines, machines[::-1])

@@ -108,7 +108,7 @@ def test_a_policy_sets_thresholds_and_suppresses_until_a_day(sick: str, tmp_path
     assert (code, found["summary"]["fail"]) == (0, 0)
     assert found["findings"][0]["suppressed"] == {"reason": "ticket 7", "until": "2030-01-01"}
     over = "suppressions: [{check: host.memlock, reason: ticket 7, until: 2020-01-01}]"
-    code, out, told = run(sick, policy=policy(tmp_path, over), **chosen)
+    code, _, told = run(sick, policy=policy(tmp_path, over), **chosen)
     assert code == 1
     assert "has expired on 2020-01-01: it counts again" in told
 

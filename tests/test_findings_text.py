@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xml.etree import ElementTree as xml
+from xml.etree import ElementTree
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -132,7 +132,7 @@ def test_verbose_shows_what_a_finding_goes_by() -> None:
 
 def test_junit_has_a_suite_a_node_and_a_case_a_finding() -> None:
     gone, none = well("x.y", status=UNKNOWN, reason="failed"), well("z.z", status=SKIP)
-    root = xml.fromstring(findings_files.junit(of(LOST, RATE, gone, none, well("host.shm")), FAIL).encode())
+    root = ElementTree.fromstring(findings_files.junit(of(LOST, RATE, gone, none, well("host.shm")), FAIL).encode())
     (suite,) = root
     assert {name: suite.get(name) for name in ("name", "tests", "failures", "errors", "skipped")} == {
         "name": "gpu-05", "tests": "5", "failures": "1", "errors": "1", "skipped": "1",
@@ -141,7 +141,7 @@ def test_junit_has_a_suite_a_node_and_a_case_a_finding() -> None:
     assert cases["nvidia.lost[nvidia:6]"] == ["failure"]
     assert cases["ib.rate[mlx5_4/1]"] == ["system-out"]
     assert cases["x.y[node]"] == ["error"]
-    strict = xml.fromstring(findings_files.junit(of(LOST, RATE), WARN).encode())
+    strict = ElementTree.fromstring(findings_files.junit(of(LOST, RATE), WARN).encode())
     assert strict[0].get("failures") == "2"
 
 
@@ -166,7 +166,7 @@ def test_names_from_files_do_not_act() -> None:
     page = findings_files.markdown(of(evil))
     assert "<script>" not in page
     assert "[link](" not in page
-    assert xml.fromstring(findings_files.junit(of(evil), FAIL).encode()) is not None
+    assert ElementTree.fromstring(findings_files.junit(of(evil), FAIL).encode()) is not None
 
 
 def test_json_is_what_was_found() -> None:

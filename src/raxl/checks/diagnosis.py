@@ -1,4 +1,4 @@
-"""The whole of `raxl diagnose` but for reading and writing: which checks, on which nodes, and what they add up to. Pure."""
+"""All of `raxl diagnose` but for reading and writing: which checks, on which nodes, and what they add up to. Pure."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ EVERYTHING = Wanted()
 
 
 def held(wanted: Wanted) -> None:
-    """Raises UsageError for a glob, or an id or a threshold of the policy, that no check has: before anything is read."""
+    """Raises UsageError for a glob, an id or a threshold of the policy that no check has: before anything is read."""
     known = registry.checks()
     for globs, flag in ((wanted.only, "--only"), (wanted.skip, "--skip"), (wanted.require, "--require")):
         _matched(globs, known, flag)

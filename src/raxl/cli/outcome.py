@@ -94,7 +94,7 @@ def _is_nic(name: str, nics: Sequence[object]) -> bool:
 
 
 def of_findings(found: Findings, fail_on: str) -> int:
-    """WRONG where one counts as `fail_on` says, else INCOMPLETE where one that applies could not be answered, else OK."""
+    """WRONG where one counts as `fail_on` says, INCOMPLETE where one that applies could not be answered, else OK."""
     from raxl.model.finding import FAIL, UNKNOWN, WARN
 
     counted = {one.status for one in found.findings if one.suppressed is None}

@@ -38,7 +38,9 @@ def _policy(path: Path, told: Any) -> Policy:
                 f"{path} is no policy", f"it has {name!r} beside thresholds, expected and suppressions"
             )
     try:
-        policy = codec.converted({name: _plain(value) for name, value in told.items() if value is not None}, Policy)
+        policy: Policy = codec.converted(
+            {name: _plain(value) for name, value in told.items() if value is not None}, Policy
+        )
     except ValueError as error:
         raise UnreadableInput(f"{path} is no policy", str(error)) from error
     for one in policy.suppressions:

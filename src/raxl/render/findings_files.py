@@ -33,29 +33,31 @@ def junit(found: Findings, fail_on: str) -> str:
 
     https://github.com/testmoapp/junitxml
     """
-    from xml.etree import ElementTree as xml
+    from xml.etree import ElementTree
 
-    suites = xml.Element("testsuites", name="raxl diagnose")
+    suites = ElementTree.Element("testsuites", name="raxl diagnose")
     for node in dict.fromkeys(one.node for one in found.findings):
         own = [one for one in found.findings if one.node == node]
-        suite = xml.SubElement(suites, "testsuite", name=node or "all nodes", timestamp=found.created)
+        suite = ElementTree.SubElement(suites, "testsuite", name=node or "all nodes", timestamp=found.created)
         counts = dict.fromkeys(("failure", "error", "skipped"), 0)
         for one in own:
-            case = xml.SubElement(suite, "testcase", classname=node or "all nodes", name=f"{one.check}[{one.subject}]")
+            case = ElementTree.SubElement(
+                suite, "testcase", classname=node or "all nodes", name=f"{one.check}[{one.subject}]"
+            )
             outcome = _outcome(one, fail_on)
             if outcome:
                 counts[outcome] += 1
-                xml.SubElement(case, outcome, message=one.message).text = _detail(one)
+                ElementTree.SubElement(case, outcome, message=one.message).text = _detail(one)
             elif one.status == WARN:
-                xml.SubElement(case, "system-out").text = _detail(one)
+                ElementTree.SubElement(case, "system-out").text = _detail(one)
         suite.attrib.update(
             tests=str(len(own)),
             failures=str(counts["failure"]),
             errors=str(counts["error"]),
             skipped=str(counts["skipped"]),
         )
-    xml.indent(suites)
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + xml.tostring(suites, encoding="unicode") + "\n"
+    ElementTree.indent(suites)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suites, encoding="unicode") + "\n"
 
 
 def _outcome(one: Finding, fail_on: str) -> str | None:
@@ -112,7 +114,12 @@ def markdown(found: Findings) -> str:
 
 
 def _entry(one: Finding) -> list[str]:
-    lines = [f"### {one.status.upper()} `{one.check}` {_plain(one.subject)}", "", f"{_plain(one.message)}{rest(one)}", ""]
+    lines = [
+        f"### {one.status.upper()} `{one.check}` {_plain(one.subject)}",
+        "",
+        f"{_plain(one.message)}{rest(one)}",
+        "",
+    ]
     if one.evidence:
         lines += ["| read | value |", "| --- | --- |"]
         lines += [f"| {_cell(told.source)} | {_cell(told.value)} |" for told in one.evidence]

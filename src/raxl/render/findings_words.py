@@ -67,7 +67,9 @@ def closing(found: Findings) -> str:
         return "No check ran: nothing is known."
     if not incomplete:
         level = nodes[0].levels[-1] if nodes else STANDARD
-        essential = "Everything that matters here was read." if level == STANDARD else f"All that {level} looks at was read."
+        essential = (
+            "Everything that matters here was read." if level == STANDARD else f"All that {level} looks at was read."
+        )
         return f"{wrong or 'Nothing wrong.'} {essential}"
     seen = wrong or "No fault seen, not the whole picture:"
     return f"{seen} {_missing(incomplete, len(nodes), bool(wrong))}"

@@ -61,9 +61,7 @@ def page(document: ChecksDocument) -> str:
     ]
     for one in document.checks:
         anchor = one.id.replace(".", "")
-        lines.append(
-            f"| [`{one.id}`](#{anchor}) | {one.priority} | {one.level} | {_FROM[one.vantage]} | {one.title} |"
-        )
+        lines.append(f"| [`{one.id}`](#{anchor}) | {one.priority} | {one.level} | {_FROM[one.vantage]} | {one.title} |")
     for one in document.checks:
         lines += ["", f"## {one.id}", "", f"{one.title}. Remedy, as a rule: {one.remedy_class}."]
         for paragraph in _paragraphs(one.explanation):

@@ -44,9 +44,7 @@ def findings(found: Findings, width: int, *, verbose: bool = False, unicode: boo
     return parted([*blocks, page.fold(closing(found), hang=0)])
 
 
-def _node(
-    page: Page, name: str, coverage: Coverage | None, told: Sequence[Finding], verbose: bool
-) -> list[Line]:
+def _node(page: Page, name: str, coverage: Coverage | None, told: Sequence[Finding], verbose: bool) -> list[Line]:
     lines = _heading(page, name, coverage, told)
     shown = [one for one in told if one.suppressed is None and (verbose or one.status in (FAIL, WARN))]
     column = min(max((display_width(one.check) for one in shown), default=0), _LONGEST_CHECK)
