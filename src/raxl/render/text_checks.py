@@ -25,8 +25,8 @@ def listed(document: ChecksDocument, width: int, *, unicode: bool = True) -> lis
         [(one.id, ""), (one.priority, "dim"), (one.level, "dim"), (_FROM[one.vantage], "dim"), (one.title, "")]
         for one in document.checks
     ]
-    count = len(document.checks)
-    return parted([lay_out(page, _COLUMNS, rows), page.fold(f"{count} checks. One of them in full: --explain CHECK")])
+    count = "1 check" if len(document.checks) == 1 else f"{len(document.checks)} checks"
+    return parted([lay_out(page, _COLUMNS, rows), page.fold(f"{count}; one in full: raxl diagnose --explain CHECK")])
 
 
 def explained(document: ChecksDocument, width: int, *, unicode: bool = True) -> list[Line]:
@@ -40,7 +40,7 @@ def _block(page: Page, one: CheckRecord) -> list[Line]:
     facts = f"{one.priority} · level {one.level} · from {_FROM[one.vantage]} · remedy {one.remedy_class}"
     lines += page.fold(facts, style="dim")
     for paragraph in _paragraphs(one.explanation):
-        lines += [[], *page.fold(paragraph)]
+        lines += [[], *page.fold(paragraph.replace("`", ""))]
     if one.thresholds:
         lines += [[], *page.fold("A policy file may set:")]
         lines += [[("  ", ""), (f"{name} = {_number(value)}", "")] for name, value in one.thresholds.items()]
