@@ -749,6 +749,7 @@ def test_what_is_generated_is_up_to_date(tmp_path: Path) -> None:
     ):
         document = (ROOT / name).read_text()
         assert generated.support_matrix.placed(document, table(generated.families(plugins))) == document
+    assert generated.text_checks.page(generated.diagnosis.described()) == (ROOT / "docs/checks.md").read_text()
 
 
 def test_the_ledger_is_what_the_corpus_gives() -> None:

@@ -1,6 +1,6 @@
 """Everything that a command writes into the sources: `python -m raxl.cli.generated ROOT [CORPUS]`.
 
-Completions, the compiled catalog, the plug-ins' tiers and the support matrix; with a corpus of real captures (a folder
+Completions, the compiled catalog, the plug-ins' tiers, the support matrix and the page of checks; with a corpus of real captures (a folder
 with `MANIFEST.yaml`) also the ledger of those. Tests hold that what is checked in is what this writes.
 """
 
@@ -12,11 +12,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from raxl.checks import diagnosis
 from raxl.cli import completions
 from raxl.collect import capture_ledger, catalog_files, plugin_list, plugin_recordings
 from raxl.model.plugin import TIERS, Plugin
 from raxl.plugins import ledger, registry
-from raxl.render import support_matrix
+from raxl.render import support_matrix, text_checks
 from raxl.render.support_matrix import Family
 
 
@@ -78,6 +79,7 @@ def main(root: Path, corpus: Path | None = None) -> None:
     for name, table in (("README.md", support_matrix.short), ("docs/vendors.md", support_matrix.long)):
         document = (root / name).read_text("utf-8")
         (root / name).write_text(support_matrix.placed(document, table(families(plugins))), "utf-8")
+    (root / "docs/checks.md").write_text(text_checks.page(diagnosis.described()), "utf-8")
 
 
 if __name__ == "__main__":
