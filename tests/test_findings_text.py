@@ -82,7 +82,7 @@ def test_green_needs_that_everything_was_read() -> None:
     assert text(of(well("host.shm"))).splitlines()[-1] == "Nothing wrong. Everything that matters here was read."
     ruled = text(of(well("host.shm"), complete=False, ruled=("host.dstate", "host.kernel-log"))).splitlines()
     last = " ".join(ruled[2:])
-    assert last.startswith("No fault seen, not the whole picture: from as root on the host 2 checks are not possible")
+    assert last.startswith("No fault seen, not the whole picture: 2 checks are not possible as root on the host")
     assert "--require p0" in last
     assert "Nothing wrong" not in text(of(well("a.b", status=UNKNOWN, reason="failed"), complete=False))
     assert text(of()).strip() == "No check ran: nothing is known."

@@ -6,8 +6,10 @@ import os
 import sys
 from typing import Sequence
 
-LIVE = ("discover", "topo", "labels", "place")
+LIVE = ("discover", "topo", "labels", "place", "diagnose")
 """Commands that read this machine unless `--from` names something else."""
+_OTHERWISE = ("--from", "--plugins", "--cluster", "--list", "--explain")
+"""Flags with which nothing is asked, or something else."""
 
 
 def main() -> None:
@@ -23,7 +25,7 @@ def main() -> None:
         if will_ask(sys.argv[1:]):
             from raxl.collect import live
 
-            live.begin()
+            live.begin(questions(sys.argv[1:]))
         from raxl.cli import completions, outcome
         from raxl.cli.app import app
 
@@ -46,6 +48,11 @@ def will_ask(arguments: Sequence[str]) -> bool:
     asks = bool(arguments) and arguments[0] in LIVE
     if os.environ.get("RAXL_PLUGINS"):  # which they are is told later
         return False
-    return asks and not any(
-        word.startswith(("--from", "--plugins", "--cluster")) or word in ("-h", "--help") for word in arguments
-    )
+    return asks and not any(word.startswith(_OTHERWISE) or word in ("-h", "--help") for word in arguments)
+
+
+def questions(arguments: Sequence[str]) -> str:
+    """Which questions, in the words of `raxl.plugins.registry`; where it is mistaken, others are asked later."""
+    if arguments[0] != "diagnose":
+        return "common"
+    return "quick" if "quick" in arguments or "--level=quick" in arguments else "checks"

@@ -22,28 +22,31 @@ ROOT_VARIABLE = "RAXL_HOST_ROOT"
 """Where the host's file system is mounted, for a raxl that runs in a container beside it."""
 
 
-_begun: list[Asker] = []
-"""The asker that began before the command line was read."""
+_begun: dict[str, Asker] = {}
+"""The asker that began before the command line was read, by which questions it asks."""
 
 
-def begin() -> None:
+def begin(questions: str = registry.COMMON) -> None:
     """Begins to ask this machine, for an `asker` to come. What is wrong with its variables is told by that one."""
     with suppress(CannotStart):
-        _begun.append(asker(BUDGET_SECONDS))
+        _begun[questions] = asker(BUDGET_SECONDS, questions=questions)
 
 
 def leave() -> None:
     """Ends an asker that began and was not wanted."""
     while _begun:
-        with _begun.pop():
+        with _begun.popitem()[1]:
             pass
 
 
 def asker(budget_seconds: float, plugins: Sequence[Installed] = (), questions: str = registry.COMMON) -> Asker:
     """An asker of this machine that has begun; `budget_seconds` count from its beginning. `plugins`: those that raxl
     does not ship; they ask last. `questions`: which, in the registry's words."""
-    if questions != registry.COMMON:
-        leave()
+    if questions in _begun and not plugins:
+        early = _begun.pop(questions)
+        early.allow(budget_seconds)
+        return early
+    leave()
     return _started([*registry.ask_tasks(questions), *(one.entry for one in plugins)], budget_seconds, plugins)
 
 
@@ -53,10 +56,6 @@ def prober(entries: Sequence[str], budget_seconds: float, plugins: Sequence[Inst
 
 
 def _started(tasks: Sequence[str], budget_seconds: float, plugins: Sequence[Installed]) -> Asker:
-    if _begun and not plugins:
-        early = _begun.pop()
-        early.allow(budget_seconds)
-        return early
     root = os.environ.get(ROOT_VARIABLE) or "/"
     if not os.path.isdir(root):
         raise UnreadableInput(f"{ROOT_VARIABLE} names {root}, which is no folder")

@@ -94,8 +94,8 @@ def _missing(incomplete: Sequence[Coverage], nodes: int, begins: bool) -> str:
         unread.update(one.unknown_reasons)
     parts, steps = [], []
     if ruled:
-        from_here = incomplete[0].vantage if len(incomplete) == 1 else "there"
-        parts.append(f"from {from_here} {_checks(len(ruled))} not possible{where}")
+        here = f" {incomplete[0].vantage}" if len(incomplete) == 1 else ""
+        parts.append(f"{_checks(len(ruled))} not possible{here}{where}")
         steps.append("Run it as root on the host, or require them with --require p0.")
     if total := sum(unread.values()):
         reason = max(unread, key=lambda one: (unread[one], one))
