@@ -1,7 +1,8 @@
 """Everything that a command writes into the sources: `python -m raxl.cli.generated ROOT [CORPUS]`.
 
 Completions, the compiled catalog, the plug-ins' tiers, the support matrix and the page of checks; with a corpus of
-real captures (a folder with `MANIFEST.yaml`) also the ledger of those. Tests hold that what is checked in is what this writes.
+real captures (a folder with `MANIFEST.yaml`) also the ledger of those. Tests hold that what is checked in is what
+this writes.
 """
 
 from __future__ import annotations
