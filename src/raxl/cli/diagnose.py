@@ -61,6 +61,16 @@ class Options(NamedTuple):
 
 
 Globs = Optional[list[str]]
+Budget = Annotated[
+    Optional[float],
+    typer.Option(
+        "--timeout",
+        metavar="SECONDS",
+        min=0.1,
+        help="The whole budget of a node [default: 20; 0.7 at level quick].",
+        rich_help_panel="Source",
+    ),
+]
 
 
 def command(
@@ -101,15 +111,16 @@ def command(
     cluster: source.Cluster = False,
     address: source.Address = None,
     record: source.Record = None,
-    timeout: source.Timeout = 20.0,
+    timeout: Budget = None,
     plugins: source.Plugins = None,
 ) -> None:
     """Check hardware, drivers, links and Ray's view of them; say what is wrong and what to do."""
     from raxl.cli.streams import Streams
 
     questions = "quick" if level is Level.quick else "checks"
+    seconds = timeout or (0.7 if level is Level.quick and not cluster else 20.0)
     chosen = source.Source(
-        tuple(from_ or ()), as_node, record, timeout, tuple(plugins or ()), cluster, address, questions
+        tuple(from_ or ()), as_node, record, seconds, tuple(plugins or ()), cluster, address, questions
     )
     options = Options(
         chosen,

@@ -12,12 +12,14 @@ from raxl import __version__
 from raxl.collect import clock
 from raxl.errors import CannotStart, UnreadableInput
 from raxl.host import served, stand_in
-from raxl.host.asker import Asker
+from raxl.host.asker import ANSWER_SECONDS, Asker
 from raxl.host.record import Recording
 from raxl.plugins import registry
 from raxl.plugins.discovery import Installed
 
 BUDGET_SECONDS = 20.0
+QUICK_SECONDS, _QUICK_ANSWER_SECONDS = 0.7, 0.15
+"""A node's budget, and an answer's, where no driver is asked: files of the kernel come at once or never."""
 ROOT_VARIABLE = "RAXL_HOST_ROOT"
 """Where the host's file system is mounted, for a raxl that runs in a container beside it."""
 
@@ -29,7 +31,12 @@ _begun: dict[str, Asker] = {}
 def begin(questions: str = registry.COMMON) -> None:
     """Begins to ask this machine, for an `asker` to come. What is wrong with its variables is told by that one."""
     with suppress(CannotStart):
-        _begun[questions] = asker(BUDGET_SECONDS, questions=questions)
+        _begun[questions] = asker(budget(questions), questions=questions)
+
+
+def budget(questions: str) -> float:
+    """A node's whole budget in seconds, unless somebody gives another."""
+    return QUICK_SECONDS if questions == registry.QUICK else BUDGET_SECONDS
 
 
 def leave() -> None:
@@ -47,7 +54,9 @@ def asker(budget_seconds: float, plugins: Sequence[Installed] = (), questions: s
         early.allow(budget_seconds)
         return early
     leave()
-    return _started([*registry.ask_tasks(questions), *(one.entry for one in plugins)], budget_seconds, plugins)
+    tasks = [*registry.ask_tasks(questions), *(one.entry for one in plugins)]
+    patience = _QUICK_ANSWER_SECONDS if questions == registry.QUICK else ANSWER_SECONDS
+    return _started(tasks, budget_seconds, plugins, patience)
 
 
 def prober(entries: Sequence[str], budget_seconds: float, plugins: Sequence[Installed] = ()) -> Asker:
@@ -55,7 +64,12 @@ def prober(entries: Sequence[str], budget_seconds: float, plugins: Sequence[Inst
     return _started([f"{entry}.probe" for entry in entries], budget_seconds, plugins)
 
 
-def _started(tasks: Sequence[str], budget_seconds: float, plugins: Sequence[Installed]) -> Asker:
+def _started(
+    tasks: Sequence[str],
+    budget_seconds: float,
+    plugins: Sequence[Installed],
+    answer_seconds: float = ANSWER_SECONDS,
+) -> Asker:
     root = os.environ.get(ROOT_VARIABLE) or "/"
     if not os.path.isdir(root):
         raise UnreadableInput(f"{ROOT_VARIABLE} names {root}, which is no folder")
@@ -66,6 +80,7 @@ def _started(tasks: Sequence[str], budget_seconds: float, plugins: Sequence[Inst
         libraries=registry.LIBRARIES,
         packages=[*_folders(registry.BINDINGS), *dict.fromkeys(one.folder for one in plugins if one.folder)],
         recording=os.environ.get(served.VARIABLE) or None,
+        answer_seconds=answer_seconds,
     )
     begun.start()
     return begun

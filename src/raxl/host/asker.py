@@ -64,18 +64,22 @@ class Asker:
         libraries: Mapping[str, str] | None = None,
         packages: Sequence[str] = (),
         recording: str | None = None,
+        answer_seconds: float = ANSWER_SECONDS,
     ) -> None:
         """`path` names folders with tasks that are not raxl's; `modules` holds raxl's own modules by name (is it a
         package, its text) where they are not installed; `libraries` the class of each vendor library by its name,
         and `packages` the folders where the bindings of those are. `recording` is a snapshot file that answers instead
-        of the machine; raises `CannotStart` where it cannot be read."""
+        of the machine; raises `CannotStart` where it cannot be read. `answer_seconds`: how long a plain question is
+        waited for."""
         self._recording = recording
         self._served = None if recording is None else served.opened(recording)
         self._path = [str(Path(__file__).resolve().parents[2]), *path] if modules is None else list(path)
         self._tasks = list(tasks)
+        self._answer_seconds = answer_seconds
         self._modules = modules
         self._libraries = dict(libraries or {})
         self._packages = list(packages)
+        self._hangs = 0
         self._given_up: dict[str, tuple[str, str]] = {}
         self._crashed: dict[str, str] = {}
         """By library, the device at which it first ended a child."""
@@ -126,13 +130,19 @@ class Asker:
                     )
                     break
             else:
-                unasked = Answer(None, "failed", f"the asking process died {REPLACEMENTS + 1} times")
+                unasked = self._given_up_for_good()
         finally:
             self._leave()
         recording = Recording(self._answers, notes=self._notes, unasked=unasked)
         if self._served is not None:
             recording.credit(self._served, f"recording:{self._recording}")
         return recording
+
+    def _given_up_for_good(self) -> Answer:
+        """What answers for all that three children did not come to."""
+        if self._hangs > REPLACEMENTS:
+            return Answer(None, "timed-out", f"not asked any more after {self._hangs} answers that never came")
+        return Answer(None, "failed", f"the asking process died or hung {REPLACEMENTS + 1} times")
 
     def _converse(self) -> bool:
         """Runs one child to its end (true), or until it hangs, dies or the budget is over (false)."""
@@ -160,6 +170,7 @@ class Asker:
             if task is not None and not task.startswith(_OWN):
                 self._question = None  # which another's plug-in may have forged: it is the task that is given up
         except _Hung as hung:
+            self._hangs += 1
             if self._question is not None:
                 self._answers[self._question] = Answer(None, "timed-out", f"no answer within {hung.seconds:g} s")
                 self._judge_library(self._question, "timed-out", f"did not answer within {hung.seconds:g} s")
@@ -272,7 +283,7 @@ class Asker:
         name = subject.split(" ", 1)[0]
         if kind == "library" and name not in self._woken and not any(gone.startswith(name) for gone in self._given_up):
             return LIBRARY_SECONDS
-        return COMMAND_SECONDS if kind == "command" else ANSWER_SECONDS
+        return COMMAND_SECONDS if kind == "command" else self._answer_seconds
 
     def _leave(self) -> None:
         """Ends the child and all that it started, and does not wait for what cannot die."""
