@@ -40,7 +40,21 @@ def main() -> None:
         for name in ("raxl.collect.live", "raxl.collect.cluster"):
             if (loaded := sys.modules.get(name)) is not None:
                 loaded.leave()
+    if code == 130:
+        _leave_interrupted()
     sys.exit(code)
+
+
+def _leave_interrupted() -> None:
+    """Leaves with 130. An interpreter that was interrupted within `exec` of a text, as of a dataclass or named tuple
+    that is being made, would kill itself with SIGINT at its end, though the interrupt was caught
+    (`run_eval_code_obj`, https://github.com/python/cpython/blob/3.11/Python/pythonrun.c)."""
+    import contextlib
+
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(130)
 
 
 def will_ask(arguments: Sequence[str]) -> bool:
