@@ -40,7 +40,7 @@ def given(*texts: str) -> Recording:
 def test_all_lanes() -> None:
     (found,) = told("pcie.link-width", hgx())
     assert (found.status, found.subject) == ("ok", "node")
-    assert found.message.startswith("25 PCIe links")  # 8 GPUs, 8 adapters, 8 uplinks, the adapter of the board
+    assert "25 PCIe links" in found.message  # 8 GPUs, 8 adapters, 8 uplinks, the adapter of the board
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from statistics import mode
 
 from raxl.checks import P0, P1, Case, Verdict, absent, check, evidence, fail, ok, skip, unknown, unread, warn
 from raxl.checks.pcie_hops import reading, unread_together
-from raxl.checks.words import listed
+from raxl.checks.words import counted, listed
 from raxl.model.accelerator import Accelerator
 from raxl.model.facts import NOT_READ, KernelEvent, Reading
-from raxl.model.finding import QUICK, STANDARD, Evidence
+from raxl.model.finding import QUICK, ROOT, STANDARD, Evidence
 from raxl.model.problem import NOT_APPLICABLE, UNREAD
 
 _DRIVER = "amdgpu"
@@ -113,7 +113,7 @@ def driver(case: Case) -> Iterator[Verdict]:
         else:
             yield _left_out(case, device, kfd)
     if well:
-        yield ok("node", f"{well} AMD GPUs known to KFD, amdgpu {version or 'of the kernel'}")
+        yield ok("node", f"{counted(well, 'AMD GPU')} known to KFD, amdgpu {version or 'of the kernel'}")
     if handed:
         yield skip("node", listed(handed))
     yield from unread_together(case, silent, "whether amdgpu and KFD have the GPU")
@@ -165,7 +165,7 @@ def lost(case: Case) -> Iterator[Verdict]:
     for subject, event in told.items():
         yield _dead(subject, event)
     if well:
-        yield ok("node", f"{well} AMD GPUs answer on the bus")
+        yield ok("node", f"{counted(well, 'AMD GPU')} answered on the bus")
     yield from unread_together(case, silent, "whether it answers")
 
 
@@ -176,7 +176,7 @@ def _dead(subject: str, event: KernelEvent) -> Verdict:
     )
 
 
-@check("amd.reset", "No AMD GPU was reset since boot", P0, QUICK, "reboot")
+@check("amd.reset", "No AMD GPU was reset since boot", P0, QUICK, "reboot", vantage=ROOT)
 def reset(case: Case) -> Iterator[Verdict]:
     """amdgpu resets a GPU that hangs; what ran on it is gone.
 
@@ -240,10 +240,7 @@ def xgmi(case: Case) -> Iterator[Verdict]:
         yield verdict
         return
     neighbours = Counter(id for link in case.node.links if link.kind == "xgmi" for id in (link.a, link.b))
-    hives: dict[str, list[Accelerator]] = {}
-    for device in own(case):
-        if device.fabric and device.fabric.domain:
-            hives.setdefault(device.fabric.domain, []).append(device)
+    hives = _hives(case)
     if not hives and not neighbours:
         told = next((one for one in case.node.problems if one.subject == "links" and one.reason in UNREAD), None)
         if told is not None:
@@ -254,8 +251,26 @@ def xgmi(case: Case) -> Iterator[Verdict]:
     faults = [*_fewer(hives, neighbours), *_down(own(case)), *_outside(own(case), hives)]
     yield from faults
     if not faults:
-        sizes = listed([f"{len(members)} GPUs" for members in hives.values()])
-        yield ok("node", f"XGMI joins hives of {sizes or 'unknown size'}, each GPU with as many as the others")
+        sizes = listed([counted(len(members), "GPU") for members in hives.values()])
+        yield ok("node", f"XGMI joins {sizes}, each of them with as many as the others")
+
+
+def _hives(case: Case) -> dict[str, list[Accelerator]]:
+    """The GPUs of each hive; where no hive is named, those that links join, however far."""
+    hives: dict[str, list[Accelerator]] = {}
+    for device in own(case):
+        if device.fabric and device.fabric.domain:
+            hives.setdefault(device.fabric.domain, []).append(device)
+    if hives:
+        return hives
+    group = {device.id: device.id for device in own(case)}
+    for link in case.node.links:
+        if link.kind == "xgmi" and link.a in group and link.b in group:
+            kept, gone = group[link.a], group[link.b]
+            group = {id: kept if name == gone else name for id, name in group.items()}
+    for device in own(case):
+        hives.setdefault(group[device.id], []).append(device)
+    return {name: members for name, members in hives.items() if len(members) > 1}
 
 
 def _fewer(hives: dict[str, list[Accelerator]], neighbours: Counter[str]) -> Iterator[Verdict]:
@@ -325,7 +340,7 @@ def partition(case: Case) -> Iterator[Verdict]:
         words = f"{len(modes)} GPUs are partitioned {usual}, the policy expects {'/'.join(wanted)}"
         yield warn("node", words, *told, remedy=_PARTITION, remedy_class="config", expected="the policy")
     elif usual is not None:
-        yield ok("node", f"{len(modes)} GPUs are partitioned {usual}")
+        yield ok("node", f"{counted(len(modes), 'GPU')} partitioned {usual}")
     yield from unread_together(case, silent, "the partition")
     if not modes and not silent:
         yield skip("node", "no GPU here is driven by amdgpu")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from raxl.checks import P0, P1, Case, Verdict, absent, check, evidence, fail, ok, unread, warn
 from raxl.checks.amd import dated, driven, events, named, own, read_of
 from raxl.checks.pcie_hops import unread_together
-from raxl.checks.words import listed
+from raxl.checks.words import counted, listed
 from raxl.model.accelerator import Accelerator
 from raxl.model.facts import Reading
 from raxl.model.finding import QUICK, Evidence
@@ -73,7 +73,7 @@ def uncorrectable(case: Case) -> Iterator[Verdict]:
         shown = Evidence("kernel log", event.text[:300])
         yield fail(subject, words, shown, remedy=_RESET, remedy_class="reset", **dated(event))
     if well:
-        yield ok("node", f"{well} AMD GPUs count no uncorrectable error")
+        yield ok("node", f"no uncorrectable error on {counted(well, 'AMD GPU')}")
     yield from unread_together(case, silent, "uncorrectable errors")
     yield from _of_none(case)
 
@@ -108,7 +108,7 @@ def corrected(case: Case, link_errors: float = 1) -> Iterator[Verdict]:
     if noted:
         yield ok("node", f"corrected errors since the driver was loaded: {listed(noted)}; one reading gives no rate")
     elif well:
-        yield ok("node", f"{well} AMD GPUs count no corrected error")
+        yield ok("node", f"no corrected error on {counted(well, 'AMD GPU')}")
     yield from unread_together(case, silent, "corrected errors")
     yield from _of_none(case)
 
@@ -143,7 +143,7 @@ def bad_pages(case: Case, near_percent: float = 90) -> Iterator[Verdict]:
     for subject, event in told.items():
         yield _logged(subject, event.kind, event.text, dated(event))
     if well:
-        yield ok("node", f"retired pages: {listed(noted)}" if noted else f"{well} AMD GPUs have no bad page")
+        yield ok("node", f"retired pages: {listed(noted)}" if noted else f"no bad page on {counted(well, 'AMD GPU')}")
     yield from unread_together(case, silent, "bad pages")
     yield from _of_none(case)
 

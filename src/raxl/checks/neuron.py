@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from raxl.checks import P0, P1, Case, Verdict, absent, check, evidence, fail, ok, unknown, unread, warn
 from raxl.checks.pcie_hops import reading, unread_together
-from raxl.checks.words import listed
+from raxl.checks.words import counted, listed
 from raxl.model.accelerator import Accelerator
 from raxl.model.facts import NOT_READ, Reading
 from raxl.model.finding import QUICK, Evidence
@@ -58,7 +58,7 @@ def driver(case: Case) -> Iterator[Verdict]:
         return
     version, loaded = case.facts.drivers.get(_MODULE, NOT_READ), case.facts.modules
     if loaded.known and _MODULE not in loaded.value:
-        words = f"{len(_own(case))} Neuron devices are here, and the module neuron is not loaded"
+        words = f"{counted(len(_own(case)), 'Neuron device')} without their driver: the module neuron is not loaded"
         yield fail("node", words, Evidence(loaded.source, "no neuron"), remedy=_LOAD, remedy_class="config")
         return
     unbound = [one.id for one in _on_bus(case) if _driver_of(case, one).known and _driver_of(case, one).value is None]
@@ -66,10 +66,12 @@ def driver(case: Case) -> Iterator[Verdict]:
         words = f"{id} has no driver, though neuron is loaded"
         yield fail(id, words, Evidence("sysfs", "no driver"), remedy=_LOAD, remedy_class="config")
     if version.known and not unbound:
-        yield ok("node", f"{len(_own(case))} Neuron devices, driver {version.value}", evidence(version))
+        yield ok("node", f"{counted(len(_own(case)), 'Neuron device')}, driver {version.value}", evidence(version))
     elif loaded.known and not unbound:
         yield ok(
-            "node", f"{len(_own(case))} Neuron devices, and the module neuron is loaded", evidence(loaded, _MODULE)
+            "node",
+            f"{counted(len(_own(case)), 'Neuron device')}, and the module neuron is loaded",
+            evidence(loaded, _MODULE),
         )
     elif not unbound:
         yield unread("node", "whether the module neuron is loaded", loaded)
@@ -113,7 +115,7 @@ def count(case: Case) -> Iterator[Verdict]:
         yield warn("node", words, Evidence("core_count", listed(odd)), remedy=_REBOOT, remedy_class="reboot")
     if made.known and not told:
         beside = f", {usual[0][0]} cores each" if usual else ""
-        yield ok("node", f"{made.value} Neuron devices{beside}", evidence(made))
+        yield ok("node", f"{counted(made.value, 'Neuron device')}{beside}", evidence(made))
     elif not told:
         yield unread("node", "how many devices the driver has made", made)
 
@@ -153,7 +155,7 @@ def ecc(case: Case) -> Iterator[Verdict]:
         else:
             well += 1
     if well:
-        yield ok("node", f"{well} Neuron devices count no uncorrected memory error")
+        yield ok("node", f"no uncorrected memory error on {counted(well, 'Neuron device')}")
     yield from unread_together(case, silent, "uncorrected memory errors")
     if not told:
         yield unknown("node", NOT_ASKED, "uncorrected memory errors: neither the driver nor neuron-monitor told them")

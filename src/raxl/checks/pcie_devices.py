@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from raxl.checks import P0, Case, Verdict, check, evidence, fail, ok, skip, unknown, warn
 from raxl.checks.pcie_hops import devices, no_accelerator, nothing, reading, unread_together
-from raxl.checks.words import listed
+from raxl.checks.words import counted, listed
 from raxl.model.accelerator import Accelerator
 from raxl.model.facts import Reading
 from raxl.model.finding import QUICK, Evidence
@@ -57,9 +57,7 @@ def present(case: Case) -> Iterator[Verdict]:
             yield verdict
         elif lacking and case.node.os.container in (None, "none"):
             where = listed(lacking)
-            words = (
-                f"{device.id} ({device.pci.address if device.pci else ''}) is on the bus, and not listed by {where}"
-            )
+            words = f"{device.id} ({device.pci.address if device.pci else ''}) is on the bus, and not listed by {where}"
             shown = Evidence(where, f"lists {len(on_bus) - 1} or fewer of {len(on_bus)}")
             yield fail(device.id, words, shown, remedy=_GONE, remedy_class="reboot")
             handed += 1
@@ -70,9 +68,9 @@ def present(case: Case) -> Iterator[Verdict]:
         else:
             found += 1
     if found and not handed:
-        yield ok("node", f"{found} accelerators on the bus, each with its driver{_by(on_bus)}")
+        yield ok("node", f"{counted(found, 'accelerator')} on the bus, each with its driver{_by(on_bus)}")
     elif found:
-        yield ok("node", f"{found} other accelerators have their driver{_by(on_bus)}")
+        yield ok("node", f"{counted(found, 'other accelerator')} with a driver{_by(on_bus)}")
     yield from unread_together(case, silent, "the driver")
     if not on_bus:
         yield unknown("node", NOT_ASKED, "the PCI tree is not in what was read")
@@ -134,7 +132,10 @@ def config_dead(case: Case) -> Iterator[Verdict]:
         else:
             silent[subject] = header
     if alive and not dead:
-        yield ok("node", f"{alive} functions answer: accelerators, adapters and the bridges above them")
+        yield ok(
+            "node",
+            f"{counted(alive, 'function')} on the bus answered: accelerators, adapters and the bridges above them",
+        )
     yield from unread_together(case, silent, "whether it answers")
     if not alive and not silent and not dead:
         yield skip("node", "no function to be read")
@@ -178,7 +179,7 @@ def state(case: Case) -> Iterator[Verdict]:
         else:
             silent[device.id] = _why(case, device)
     if well:
-        yield ok("node", f"{well} accelerators work" if not told and not silent else f"{well} other accelerators work")
+        yield ok("node", f"{counted(well, 'other accelerator' if told or silent else 'accelerator')} in good state")
     elif told and not silent and all(one.vendor == "nvidia" for one in case.node.accelerators):
         yield skip("node", "nvidia.lost tells it")
     yield from unread_together(case, silent, "the state")

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from raxl.checks import P1, Case, Verdict, check, evidence, fail, ok, skip, unknown, warn
 from raxl.checks.pcie_hops import devices, no_accelerator, nothing, reading, unread_together
-from raxl.checks.words import listed
-from raxl.model.facts import Reading
+from raxl.checks.words import counted, listed
+from raxl.model.facts import NOT_READ, Reading
 from raxl.model.finding import QUICK, STANDARD, Evidence
 from raxl.model.problem import NOT_ASKED, NOT_PRESENT, NOT_SUPPORTED
 
@@ -41,7 +41,7 @@ def aer(case: Case) -> Iterator[Verdict]:
     if (verdict := nothing(case)) is not None:
         yield verdict
         return
-    counted, silent = 0, {}
+    seen, silent = 0, {}
     faulty = False
     names = {device.address: device.id for device in devices(case)}
     minor: list[str] = []
@@ -49,13 +49,13 @@ def aer(case: Case) -> Iterator[Verdict]:
         subject = names.get(address, address)
         fatal, latched = reading(case, address, "fatal"), reading(case, address, "latched")
         if fatal.known:
-            counted += 1
+            seen += 1
             minor += _minor(case, address, subject)
             if fatal.value.get("total", 0):
                 faulty = True
                 yield _fatal(case, address, subject, fatal)
         elif latched.known:
-            counted += 1
+            seen += 1
             bad = [name for name, kind in latched.value.items() if kind == "fatal"]
             minor += [f"{subject} {name} {kind}" for name, kind in latched.value.items() if kind == "nonfatal"]
             if bad:
@@ -64,13 +64,13 @@ def aer(case: Case) -> Iterator[Verdict]:
                 yield warn(
                     subject, words, Evidence("lspci", f"UESta {listed(bad)}"), remedy=_LOOK, remedy_class="vendor"
                 )
-        elif not _lacks(case, address, fatal):
-            silent[subject] = fatal if fatal.reason != NOT_ASKED or not latched.reason else latched
-    if counted and not faulty:
+        elif latched.reason != NOT_SUPPORTED and not _lacks(case, address, fatal):
+            silent[subject] = latched if fatal == NOT_READ else fatal
+    if seen and not faulty:
         told = f"; not fatal, and no verdict from one reading: {listed(minor)}" if minor else ""
-        yield ok("node", f"no fatal PCIe error on {counted} functions since boot{told}")
+        yield ok("node", f"no fatal PCIe error on {counted(seen, 'function')}{told}")
     yield from unread_together(case, silent, "errors of the link")
-    if not counted and not silent:
+    if not seen and not silent:
         yield skip("node", "no function here has AER counters: firmware owns AER, or it is virtual", NOT_SUPPORTED)
 
 
@@ -137,7 +137,7 @@ def replay(case: Case) -> Iterator[Verdict]:
     if some:
         yield ok("node", f"packets sent again since the driver was loaded: {listed(some)}; one reading gives no rate")
     elif counts:
-        yield ok("node", f"{len(counts)} accelerators sent no packet again since their driver was loaded")
+        yield ok("node", f"{counted(len(counts), 'accelerator')} sent no packet again since their driver was loaded")
     yield from unread_together(case, silent, "the count of packets sent again")
     if not counts and not silent:
         yield unknown(

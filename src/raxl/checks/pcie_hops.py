@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from raxl.checks import Case, Verdict, skip, unknown, without
+from raxl.checks.words import listed
 from raxl.model.accelerator import Accelerator
 from raxl.model.facts import NOT_READ, Reading
 from raxl.model.nic import Nic
-from raxl.model.problem import NOT_ASKED
+from raxl.model.problem import NOT_APPLICABLE, NOT_ASKED, NOT_SUPPORTED
 
 _RDMA = ("infiniband", "roce", "iwarp", "efa", "omni-path", "rdma")
 
@@ -174,10 +175,9 @@ def unread_together(case: Case, silent: Mapping[str, Reading], what: str) -> Ite
     for (reason, message), subjects in groups.items():
         first = silent[subjects[0]]
         subject = subjects[0] if len(subjects) == 1 else "node"
-        named = subjects[0] if len(subjects) == 1 else f"{len(subjects)} of them, {subjects[0]} among them"
-        words = f"{what} of {named}: {message or reason} ({first.source})"
-        yield (
-            unknown(subject, reason, words)
-            if reason not in ("not-supported", "not-applicable")
-            else skip(subject, words, reason)
-        )
+        source = "" if first.source == NOT_READ.source else f" ({first.source})"
+        words = f"{what} of {listed(subjects, 4)}: {message or reason}{source}"
+        if reason in (NOT_SUPPORTED, NOT_APPLICABLE):
+            yield skip(subject, words, reason)
+        else:
+            yield unknown(subject, reason, words)

@@ -7,7 +7,7 @@ from statistics import mode
 
 from raxl.checks import P0, Case, Verdict, check, evidence, fail, ok, skip, warn
 from raxl.checks.pcie_hops import Ends, Hop, alike, ends, hops, is_virtual, nothing, reading, unread_together
-from raxl.checks.words import listed
+from raxl.checks.words import counted, listed
 from raxl.model.facts import Reading
 from raxl.model.finding import QUICK, STANDARD
 from raxl.model.problem import NOT_APPLICABLE, NOT_ASKED, NOT_PRESENT
@@ -48,7 +48,7 @@ def link_width(case: Case) -> Iterator[Verdict]:
     for hop in every:
         width = ends(case, hop, "width")
         if width.is_full is None:
-            silent.update(_silent(hop, width))
+            silent.update(_silent(hop, width, "lanes"))
         elif width.is_full:
             full += 1
             if width.own_most.known and width.now.value < width.own_most.value:
@@ -59,7 +59,7 @@ def link_width(case: Case) -> Iterator[Verdict]:
             notes.append(f"{hop.name} x{width.now.value} of x{width.most}, no RDMA")
     if full:
         noted = f"; {listed(notes)}" if notes else ""
-        yield ok("node", f"{full} PCIe links have all lanes that both ends can have{noted}")
+        yield ok("node", f"all lanes that both ends can have on {counted(full, 'PCIe link')}{noted}")
     elif notes:
         yield ok("node", f"no accelerator or RDMA adapter among the narrow links: {listed(notes)}")
     yield from unread_together(case, silent, "the width of the link")
@@ -67,15 +67,14 @@ def link_width(case: Case) -> Iterator[Verdict]:
         yield skip("node", "no device here has a PCIe link of its own")
 
 
-def _silent(hop: Hop, told: Ends) -> dict[str, Reading]:
+def _silent(hop: Hop, told: Ends, unit: str) -> dict[str, Reading]:
     """Why it is not known; a device in the root complex, or on conventional PCI, has no link."""
     if hop.upper is None and told.silent.reason == NOT_PRESENT:
         words = "it has no link: part of the processor, or on conventional PCI"
         return {hop.subject: Reading(None, told.silent.source, NOT_APPLICABLE, words)}
-    if told.now.known and told.own_most.known and not told.upper_most.known:
-        words = f"x{told.now.value}, and what the port above can have is not told"
-        if told.now.value < told.own_most.value:
-            return {hop.subject: Reading(None, told.upper_most.source, told.upper_most.reason, words)}
+    if told.now.known and told.own_most.known:
+        words = f"{told.now.value:g} of its {told.own_most.value:g} {unit}, and what the port above can is not told"
+        return {hop.subject: Reading(None, told.now.source, told.upper_most.reason or NOT_ASKED, words)}
     return {hop.subject: told.silent}
 
 
@@ -113,7 +112,7 @@ def _virtual_widths(case: Case, every: Sequence[Hop]) -> Iterator[Verdict]:
             else:
                 skipped.append(hop.subject)
     if full:
-        yield ok("node", f"{full} devices show all their lanes; the ports above are the virtual machine's")
+        yield ok("node", f"{counted(full, 'device')} with all lanes; the ports above are the virtual machine's")
     if skipped or not full:
         words = "the links of a virtual machine are not the machine's"
         yield skip("node", f"{words}: {listed(skipped)}" if skipped else words)
@@ -144,7 +143,7 @@ def link_speed(case: Case, busy_percent: float = 50) -> Iterator[Verdict]:
     for hop in every:
         speed = ends(case, hop, "speed")
         if speed.is_full is None:
-            silent.update(_silent_speed(hop, speed))
+            silent.update(_silent(hop, speed, "GT/s"))
         elif speed.is_full:
             full += 1
         elif verdict := _slow(case, hop, speed, every, busy_percent):
@@ -156,17 +155,10 @@ def link_speed(case: Case, busy_percent: float = 50) -> Iterator[Verdict]:
             notes.append(f"{hop.name} {speed.now.value:g} of {speed.most:g} GT/s")
     if full or notes:
         idle = f"; slower, and not busy: {listed(notes)}" if notes else ""
-        yield ok("node", f"{full} PCIe links are as fast as both ends can be{idle}")
+        yield ok("node", f"{counted(full, 'PCIe link')} as fast as both ends can be{idle}")
     yield from unread_together(case, silent, "whether the link is fast enough")
     if not every:
         yield skip("node", "no device here has a PCIe link of its own")
-
-
-def _silent_speed(hop: Hop, told: Ends) -> dict[str, Reading]:
-    if hop.upper is None and told.silent.reason == NOT_PRESENT:
-        words = "it has no link: part of the processor, or on conventional PCI"
-        return {hop.subject: Reading(None, told.silent.source, NOT_APPLICABLE, words)}
-    return {hop.subject: told.silent}
 
 
 def _slow(case: Case, hop: Hop, speed: Ends, every: Sequence[Hop], busy_percent: float) -> Verdict | None:
@@ -203,7 +195,7 @@ def _load(case: Case, hop: Hop) -> Reading | None:
     """How busy the busiest accelerator beneath is, in per cent; None where nobody tells."""
     told = []
     for one in hop.beneath:
-        own = case.facts.devices.get(one.id, {}).get("utilization") if one.is_accelerator else None
+        own = case.facts.devices.get(one.id, {}).get("utilization_percent") if one.is_accelerator else None
         if own is not None and own.known and isinstance(own.value, int) and own.value <= 100:
             told.append(own)
     return max(told, key=lambda one: one.value, default=None) or _idle(case, hop)
@@ -213,7 +205,7 @@ def _idle(case: Case, hop: Hop) -> Reading | None:
     """A device that no process uses is idle, and one whose clocks idleness holds down, as NVIDIA's driver tells."""
     ids = {one.id for one in hop.beneath if one.is_accelerator}
     for device in case.node.accelerators:
-        reasons = str(device.attributes.get("clocks_event_reasons") or "").split(", ")
-        if device.id in ids and ("idle" in reasons or device.attributes.get("processes") == 0):
+        events = str(device.attributes.get("clocks_event_reasons") or "").split(", ")
+        if device.id in ids and ("idle" in events or device.attributes.get("processes") == 0):
             return Reading(0, listed(list(device.evidence)))
     return None

@@ -10,7 +10,7 @@ from raxl.checks import P1, P2, Case, Verdict, check, ok, skip, warn
 from raxl.checks.pcie_hops import Device, devices, is_virtual, no_accelerator, reading, unread_together
 from raxl.checks.words import listed, size
 from raxl.model.facts import NOT_READ, Reading
-from raxl.model.finding import QUICK, STANDARD, Evidence
+from raxl.model.finding import QUICK, ROOT, STANDARD, Evidence
 
 _NCCL = "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html"
 _REDIRECTS = ("ReqRedir", "CmpltRedir")
@@ -67,7 +67,7 @@ def _passes(case: Case, turn: Turn) -> bool:
     return all(one.value == "identity" for one in types) or case.node.os.architecture == "aarch64"
 
 
-@check("pcie.acs", "No bridge turns traffic between devices away", P1, QUICK, "config", reference=_NCCL)
+@check("pcie.acs", "No bridge turns traffic between devices away", P1, QUICK, "config", vantage=ROOT, reference=_NCCL)
 def acs(case: Case) -> Iterator[Verdict]:
     """Access control on a bridge sends what one device writes to its neighbour up to the processor, where it is slow,
     or is lost: the first collective then hangs, or carries wrong data.

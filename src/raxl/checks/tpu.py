@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import prod
 
-from raxl.checks import P0, Case, Verdict, absent, check, fail, ok, skip
-from raxl.checks.pcie_hops import unread_together
-from raxl.checks.words import listed
+from raxl.checks import P0, Case, Verdict, absent, check, fail, ok, skip, unread
+from raxl.checks.words import counted, listed
 from raxl.model.facts import NOT_READ, Reading
 from raxl.model.finding import QUICK, Evidence
 from raxl.model.problem import NOT_ASKED, NOT_PRESENT, UNREAD
@@ -50,20 +49,17 @@ def present(case: Case) -> Iterator[Verdict]:
         if verdict is not None:
             yield replace(verdict, message=verdict.message + noted)
         return
-    if wanted and len(chips) < wanted:
-        refused = _refused(case)
+    refused = None if any(one.pci for one in chips) else _refused(case)
+    if refused is not None:
+        yield unread("node", f"whether the TPU chips are here that {source or 'the environment'} names", refused)
+    elif wanted and len(chips) < wanted:
         words = f"{wanted} TPU chips by {source}, {len(chips) or 'none'} of them on the bus{noted}"
-        if refused is not None:
-            yield from unread_together(case, {"node": refused}, "TPU chips")
-        else:
-            held = f"{wanted}: {source}"
-            yield fail(
-                "node", words, Evidence(source, str(wanted)), remedy=_RESTART, remedy_class="reboot", expected=held
-            )
+        shown, held = Evidence(source, str(wanted)), f"{wanted}: {source}"
+        yield fail("node", words, shown, remedy=_RESTART, remedy_class="reboot", expected=held)
     elif wanted:
-        yield ok("node", f"{len(chips)} TPU chips, as {source} says{noted}")
+        yield ok("node", f"{counted(len(chips), 'TPU chip')}, as {source} says{noted}")
     else:
-        yield ok("node", f"{len(chips)} TPU chips; nobody says how many there should be{noted}")
+        yield ok("node", f"{counted(len(chips), 'TPU chip')}; nobody says how many there should be{noted}")
     if told.reason in UNREAD:
         yield skip("node", f"whose the nodes below /dev are: {told.message}", told.reason or NOT_ASKED)
 

@@ -13,7 +13,7 @@ from raxl.intake import pci_classes, pci_names
 from raxl.model.component import PciFunction, PciLink
 from raxl.model.facts import Reading
 from raxl.model.identity import pci_address
-from raxl.model.problem import NOT_ASKED, NOT_PERMITTED
+from raxl.model.problem import NOT_ASKED, NOT_PERMITTED, NOT_SUPPORTED
 from raxl.sources import pci
 from raxl.sources.numbers import MOST_PLACES, whole
 
@@ -31,6 +31,9 @@ _IN_ROOT = re.compile(r"Express (?:\(v[0-9]\) )?(?:Root Port|Root Complex)")
 _VIRTUAL_FUNCTIONS = re.compile(r"Number of VFs: ([0-9]{1,5})")
 _CONTROLS = re.compile(r"ACSCtl:\s*((?:[A-Za-z]{1,20}[+-]\s*){1,12})")
 _STATUS = re.compile(r"^(UESta|UESvrt|CESta):\s*((?:[A-Za-z]{1,20}[+-]\s*){1,32})")
+_REPORTS = re.compile(r"Capabilities: .*\bAdvanced Error Reporting\b")
+_DETAIL = re.compile(r"(?:LnkSta|DevSta|Status): ")
+"""What `-vv` prints below a capability, and `-v` does not."""
 _DENIED = "lspci was not permitted to read its capabilities"
 _HAS_ACS = re.compile(r"Capabilities: .*\bAccess Control Services\b")
 _EXTENDED = re.compile(r"Capabilities: \[[0-9a-f]{3}\b")
@@ -159,7 +162,9 @@ def _latched(lines: list[str]) -> Reading:
     """`UESta: … MalfTLP+` is fatal where `UESvrt` has it; a corrected error is in `CESta`."""
     found = {match[1]: _on(match[2]) for line in lines if (match := _STATUS.match(line))}
     if "UESta" not in found:
-        return Reading(None, FORM, NOT_ASKED, "lspci -vv, run as root, tells it")
+        if any(map(_REPORTS.match, lines)) or not any(map(_DETAIL.match, lines)):
+            return Reading(None, FORM, NOT_ASKED, "lspci -vv, run as root, tells it")
+        return Reading(None, FORM, NOT_SUPPORTED, "it reports no errors: no AER")
     fatal = found.get("UESvrt", ())
     told = {name: "fatal" if name in fatal else "nonfatal" for name in found["UESta"]}
     return Reading({**dict.fromkeys(found.get("CESta", ()), "corrected"), **told}, FORM)

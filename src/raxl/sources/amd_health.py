@@ -24,7 +24,7 @@ _MOST_BLOCKS, _MOST_DUMPS = 40, 64
 _FILES = {
     "compute_partition": "current_compute_partition",
     "memory_partition": "current_memory_partition",
-    "utilization": "gpu_busy_percent",
+    "utilization_percent": "gpu_busy_percent",
     "pcie_replays": "pcie_replay_count",
 }
 _PAGES = "ras/gpu_vram_bad_pages"
@@ -103,7 +103,7 @@ def _threshold(host: Host, name: str) -> Answer:
 
 def readings(answers: Answers) -> Dict[str, Dict[str, Reading]]:
     """By PCI address: `ras` (by block `ue`, `ce`, `de`), `bad_pages` (by `R`, `P`, `F`), `bad_page_threshold`,
-    `compute_partition`, `memory_partition`, `utilization` (per cent), `pcie_replays`, `dumps` (names)."""
+    `compute_partition`, `memory_partition`, `utilization_percent`, `pcie_replays`, `dumps` (names)."""
     found = {}
     for name, files in answers.devices.items():
         address = pci_address(name)
@@ -119,7 +119,7 @@ def readings(answers: Answers) -> Dict[str, Dict[str, Reading]]:
                 "memory_partition": _read(
                     f"{folder}/{_FILES['memory_partition']}", files[_FILES["memory_partition"]], str
                 ),
-                "utilization": _read(f"{folder}/gpu_busy_percent", files["gpu_busy_percent"], _number),
+                "utilization_percent": _read(f"{folder}/gpu_busy_percent", files["gpu_busy_percent"], _number),
                 "pcie_replays": _read(f"{folder}/pcie_replay_count", files["pcie_replay_count"], _number),
                 "dumps": _dumps(address, answers),
             }
