@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from statistics import mode
 
 from raxl.checks import P0, P1, Case, Verdict, absent, check, evidence, fail, ok, skip, unknown, unread, warn
-from raxl.checks.pcie_hops import reading, unread_together
+from raxl.checks.pcie_hops import is_dead, reading, unread_together
 from raxl.checks.words import counted, listed
 from raxl.model.accelerator import Accelerator
 from raxl.model.facts import NOT_READ, KernelEvent, Reading
@@ -152,7 +152,7 @@ def lost(case: Case) -> Iterator[Verdict]:
     for device in own(case):
         header = reading(case, _address(device), "header")
         event = told.pop(device.id, None)
-        if (header.known and str(header.value).startswith("ffff")) or device.state == "lost":
+        if is_dead(header) or device.state == "lost":
             words = f"{device.id} ({_address(device)}) is off the bus: its configuration space reads all ones"
             shown = Evidence(header.source, str(header.value)[:8])
             yield fail(device.id, words, shown, remedy=_REBOOT, remedy_class="reboot")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from raxl.checks import P1, Case, Verdict, absent, check, evidence, ok, unread
+from raxl.checks import P1, Case, Verdict, absent, check, evidence, ok, skip, unread
 from raxl.model.facts import NOT_READ
 from raxl.model.finding import STANDARD
+from raxl.model.problem import NOT_SUPPORTED
 
 
 @check("gaudi.version-skew", "The releases of hl-smi and of the driver", P1, STANDARD, "config")
@@ -26,7 +27,9 @@ def version_skew(case: Case) -> Iterator[Verdict]:
     if not driver.known:
         yield unread("node", "the driver's version", driver)
     elif not tool.known:
-        yield unread("node", "the version of hl-smi", tool)
+        yield skip(
+            "node", f"driver {driver.value}; what was asked of hl-smi does not tell its own release", NOT_SUPPORTED
+        )
     elif _release(driver.value) == _release(tool.value):
         yield ok("node", f"hl-smi and the driver are of {_release(tool.value)}", evidence(driver), evidence(tool))
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from raxl.checks import P0, Case, Verdict, check, evidence, fail, ok, skip, unknown, warn
-from raxl.checks.pcie_hops import devices, no_accelerator, nothing, reading, unread_together
+from raxl.checks.pcie_hops import devices, is_dead, no_accelerator, nothing, reading, unread_together
 from raxl.checks.words import counted, listed
 from raxl.model.accelerator import Accelerator
 from raxl.model.facts import Reading
@@ -109,17 +109,18 @@ def _by(on_bus: list[Accelerator]) -> str:
 def config_dead(case: Case) -> Iterator[Verdict]:
     """A device that fell off the bus reads all ones; every other question to it may hang, or be answered from memory.
 
-    Read: the first 64 bytes of `config` of accelerators, adapters and the bridges above them. It fails where the
-    vendor's id reads ffff. It works without a library, and where every tool hangs. OCI looks at the same (`rev ff`).
+    Read: the first 64 bytes of `config` of accelerators, adapters and the bridges above them. It fails where all
+    of them are ones. It works without a library, and where every tool hangs. OCI looks at the same (`rev ff`).
 
     Not to be confused: a device in D3cold reads all ones and is well, so that one that is suspended is not read:
-    reading would wake it. The files `vendor` and `device` are what the kernel remembers, and still show the old ids.
+    reading would wake it. Of an SR-IOV virtual function vendor and device read ffff, and nothing else does. The files
+    `vendor` and `device` are what the kernel remembers, and still show the old ids.
     """
     if (verdict := nothing(case)) is not None:
         yield verdict
         return
     names = {device.address: device.id for device in devices(case)}
-    dead = {address for address in case.facts.pcie if _is_dead(reading(case, address, "header"))}
+    dead = {address for address in case.facts.pcie if is_dead(reading(case, address, "header"))}
     alive, silent = 0, {}
     for address in case.facts.pcie:
         header = reading(case, address, "header")
@@ -139,10 +140,6 @@ def config_dead(case: Case) -> Iterator[Verdict]:
     yield from unread_together(case, silent, "whether it answers")
     if not alive and not silent and not dead:
         yield skip("node", "no function to be read")
-
-
-def _is_dead(header: Reading) -> bool:
-    return bool(header.known and str(header.value).startswith("ffff"))
 
 
 def _off_the_bus(case: Case, address: str, subject: str, names: dict[str, str]) -> Verdict:

@@ -13,6 +13,8 @@ from raxl.model.problem import NOT_ASKED, NOT_PRESENT, NOT_SUPPORTED
 
 _RECOVERED = ("aer-recovered", "pcie-aer-recovered")
 """What the kernel's log says once a port was brought back."""
+_COUNTING = ("nvidia", "amd")
+"""Vendors whose libraries tell how often a packet was sent again."""
 _LOOK = (
     "dmesg | grep -A8 'PCIe Bus Error' names the port that saw it; drain the node, reboot it, and where it comes again "
     "reseat or replace what hangs below that port"
@@ -139,7 +141,8 @@ def replay(case: Case) -> Iterator[Verdict]:
     elif counts:
         yield ok("node", f"{counted(len(counts), 'accelerator')} sent no packet again since their driver was loaded")
     yield from unread_together(case, silent, "the count of packets sent again")
-    if not counts and not silent:
-        yield unknown(
-            "node", NOT_ASKED, "how often accelerators sent a packet again: no library that counts it told it"
-        )
+    if not counts and not silent and any(one.vendor in _COUNTING for one in case.node.accelerators):
+        words = "how often accelerators sent a packet again: no library that counts it told it"
+        yield unknown("node", NOT_ASKED, words)
+    elif not counts and not silent:
+        yield skip("node", "nobody counts what these accelerators send again", NOT_SUPPORTED)

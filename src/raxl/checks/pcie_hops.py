@@ -54,6 +54,11 @@ def reading(case: Case, address: str | None, name: str) -> Reading:
     return own.get(name, NOT_READ)
 
 
+def is_dead(header: Reading) -> bool:
+    """Whether nothing answers. Of a virtual function the ids alone read ffff, as they have to."""
+    return bool(header.known and set(str(header.value)) == {"f"})
+
+
 def devices(case: Case) -> list[Device]:
     """Accelerators and adapters whose place on a bus was read: one entry a function."""
     found: dict[str, Device] = {}

@@ -11,6 +11,7 @@ from raxl.checks.pcie_hops import Device, devices, is_virtual, no_accelerator, r
 from raxl.checks.words import listed, size
 from raxl.model.facts import NOT_READ, Reading
 from raxl.model.finding import QUICK, ROOT, STANDARD, Evidence
+from raxl.model.problem import NOT_SUPPORTED
 
 _NCCL = "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html"
 _REDIRECTS = ("ReqRedir", "CmpltRedir")
@@ -135,9 +136,10 @@ def p2p(case: Case) -> Iterator[Verdict]:
         yield skip("node", "ports and IOMMU of a virtual machine are not the machine's")
         return
     claims: Mapping[frozenset[str], Reading] = case.facts.drivers.get("p2p", NOT_READ).value or {}
-    pairs = [turn for turn in _turns(case) if turn.a.is_accelerator and turn.b.is_accelerator]
+    claiming = {one.id for one in case.node.accelerators if one.vendor == "nvidia"}
+    pairs = [turn for turn in _turns(case) if {turn.a.id, turn.b.id} <= claiming]
     if not pairs:
-        yield skip("node", "no two accelerators here are joined by PCIe alone at one host bridge")
+        yield skip("node", "no two NVIDIA GPUs here are joined by PCIe alone at one host bridge")
         return
     said, silent = [], {}
     for turn in pairs:
@@ -185,6 +187,8 @@ def bar_size(case: Case) -> Iterator[Verdict]:
     most: dict[str | None, int] = {}
     for device in case.node.accelerators:
         bar = reading(case, device.pci.address if device.pci else None, "bar")
+        if bar == NOT_READ and case.node.recorded_by is not None:
+            continue  # its family is not asked for it
         if bar.known:
             sizes[device.id] = bar.value
             most[device.model] = max(most.get(device.model, 0), bar.value)
@@ -200,6 +204,8 @@ def bar_size(case: Case) -> Iterator[Verdict]:
     if sizes and not small:
         yield ok("node", f"BARs of {listed(sorted({size(one) for one in sizes.values()}))}, alike for each model")
     yield from unread_together(case, silent, "the size of the BAR")
+    if not sizes and not silent:
+        yield skip("node", "BARs are read of display and processing functions alone", NOT_SUPPORTED)
 
 
 _RESIZE = "switch Above 4G Decoding and Resizable BAR on in the firmware's setup, and reboot the drained node"

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import prod
 
-from raxl.checks import P0, Case, Verdict, absent, check, fail, ok, skip, unread
+from raxl.checks import P0, Case, Verdict, absent, check, fail, ok, unread
 from raxl.checks.words import counted, listed
 from raxl.model.facts import NOT_READ, Reading
 from raxl.model.finding import QUICK, Evidence
-from raxl.model.problem import NOT_ASKED, NOT_PRESENT, UNREAD
+from raxl.model.problem import NOT_ASKED, NOT_PRESENT
 
 _GOOGLE = "1ae0:"
 _BOUNDS, _VISIBLE = "TPU_CHIPS_PER_HOST_BOUNDS", "TPU_VISIBLE_CHIPS"
@@ -40,7 +40,6 @@ def present(case: Case) -> Iterator[Verdict]:
     have two functions each.
     """
     others = _others(case)
-    told = case.facts.drivers.get("tpu_nodes", NOT_READ)
     noted = f"; {listed(others)}: no TPU" if others else ""
     wanted, source = _expected(case)
     chips = [one for one in case.node.accelerators if one.vendor == "tpu"]
@@ -60,8 +59,6 @@ def present(case: Case) -> Iterator[Verdict]:
         yield ok("node", f"{counted(len(chips), 'TPU chip')}, as {source} says{noted}")
     else:
         yield ok("node", f"{counted(len(chips), 'TPU chip')}; nobody says how many there should be{noted}")
-    if told.reason in UNREAD:
-        yield skip("node", f"whose the nodes below /dev are: {told.message}", told.reason or NOT_ASKED)
 
 
 def _others(case: Case) -> list[str]:
