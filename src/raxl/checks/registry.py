@@ -7,7 +7,18 @@ from importlib import import_module
 
 from raxl.checks import Check
 
-MODULES = ("host",)
+MODULES = (
+    "host",
+    "pcie_devices",
+    "pcie_link",
+    "pcie_errors",
+    "pcie_peers",
+    "amd",
+    "amd_memory",
+    "neuron",
+    "tpu",
+    "gaudi",
+)
 """The files of this folder that hold checks."""
 
 

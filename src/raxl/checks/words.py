@@ -15,6 +15,11 @@ def size(size_bytes: int | None) -> str:
     return f"{value:.3g} {_UNITS[unit]}" if value < 1000 else f"{value:.0f} {_UNITS[unit]}"
 
 
+def counted(count: int, noun: str) -> str:
+    """`1 accelerator`, `8 accelerators`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def listed(names: list[str], most: int = 8) -> str:
     """`a, b and c`; of more than `most`, how many more there are."""
     if len(names) > most:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from raxl.collect import family_facts, pcie_facts
 from raxl.host.record import Recording
 from raxl.host.replay import ReplayHost
 from raxl.model.facts import Facts, Reading
@@ -10,6 +11,7 @@ from raxl.sources import (
     infiniband,
     limits,
     modules,
+    peers,
     system,
     vantage,
 )
@@ -20,12 +22,12 @@ def of(recording: Recording, node: Node) -> Facts:
     host = ReplayHost(recording)
     limit, module, own, rdma = limits.ask(host), modules.ask(host), system.ask(host), infiniband.ask(host)
     command_line, environment = own.files["command_line"], own.environment
+    loaded = Reading(modules.loaded(module), modules.FOLDER, module.listing.reason, module.listing.message)
+    parameters = Reading(system.kernel_parameters(own), "/proc/cmdline", command_line.reason, command_line.message)
     return Facts(
         limits=Reading(limits.parse(limit), "getrlimit(2)", limit.reason, limit.message),
-        modules=Reading(modules.loaded(module), modules.FOLDER, module.listing.reason, module.listing.message),
-        kernel_parameters=Reading(
-            system.kernel_parameters(own), "/proc/cmdline", command_line.reason, command_line.message
-        ),
+        modules=loaded,
+        kernel_parameters=parameters,
         environment=Reading(environment.value, "environ(7)", environment.reason, environment.message),
         links_downed=Reading(
             infiniband.links_downed(rdma) if rdma.listing.known else None,
@@ -34,4 +36,7 @@ def of(recording: Recording, node: Node) -> Facts:
             rdma.listing.message,
         ),
         vantage=vantage.readings(host),
+        devices=family_facts.devices(host, node),
+        drivers=family_facts.drivers(host, node),
+        pcie=pcie_facts.of(host, node, peers.parse(peers.ask(host), loaded, parameters)),
     )

@@ -7,16 +7,14 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from raxl import __version__
-from raxl.collect import facts
+from raxl.collect import acs, facts
 from raxl.collect.bus import bus_of
 from raxl.errors import UsageError
 from raxl.host.record import Recording
 from raxl.host.replay import ReplayHost
 from raxl.intake import documents
-from raxl.intake.foreign import Foreign
 from raxl.model import printable
 from raxl.model.codec import PATH
-from raxl.model.facts import Reading
 from raxl.model.inventory import Inventory
 from raxl.model.measurement import Endpoint
 from raxl.model.node import Node, NumaNode
@@ -70,18 +68,8 @@ def machine(recording: Recording, node: Node) -> paths.Machine:
         node=node,
         functions=bus_of(host, told).functions,
         packages=_packages(node.numa_nodes, cpu.packages(cpu.ask(host))),
-        peering=replace(peering, p2p=nvml.p2p(nvml.ask(host)), ports=_ports(peering.ports, told)),
+        peering=replace(peering, p2p=nvml.p2p(nvml.ask(host)), ports=acs.ports(peering.ports, told)),
     )
-
-
-def _ports(kernel: Mapping[str, Reading], told: Sequence[Foreign]) -> dict[str, Reading]:
-    """What of ACS is on at each port, from the kernel where it let raxl read that, else from a document."""
-    found = dict(kernel)
-    for address, reading in (item for document in told for item in document.ports.items()):
-        known = found.get(address)
-        if known is None or (known.reason is not None and reading.reason is None):
-            found[address] = reading
-    return found
 
 
 def _packages(numa_nodes: Sequence[NumaNode], packages: Mapping[int, int]) -> dict[int, int]:

@@ -32,3 +32,5 @@ class Foreign(NamedTuple):
     """Where the machine stands, by a document that is about that alone; the first one is believed first."""
     ports: Mapping[str, Reading] = MappingProxyType({})
     """By PCI address: the ACS controls that are on, as `raxl.model.peering` has them."""
+    errors: Mapping[str, Mapping[str, Reading]] = MappingProxyType({})
+    """By PCI address: `latched`, the errors that its status registers hold."""

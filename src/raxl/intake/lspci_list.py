@@ -40,7 +40,9 @@ def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:
     records, doubles = _distinct([found for header, details in groups if (found := record(header, details))])
     placed = lspci_chains.placed(records)
     functions = tuple(pci.with_ceiling(function, placed) for function in _with_owners(placed, records))
-    return Foreign(FORM, functions=functions, ports={address: one.controls for address, one in records.items()}), (
+    ports = {address: one.controls for address, one in records.items()}
+    errors = {address: {"latched": one.latched} for address, one in records.items()}
+    return Foreign(FORM, functions=functions, ports=ports, errors=errors), (
         *doubles,
         *_lost(functions),
         *_denied(records),
@@ -98,6 +100,7 @@ def _distinct(records: Sequence[Record]) -> tuple[dict[str, Record], list[Proble
             first.is_virtual or one.is_virtual,
             first.is_denied and one.is_denied,
             first.controls if first.controls.reason is None else one.controls,
+            first.latched if first.latched.reason is None else one.latched,
         )
     return found, problems
 

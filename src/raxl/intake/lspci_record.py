@@ -13,7 +13,7 @@ from raxl.intake import pci_classes, pci_names
 from raxl.model.component import PciFunction, PciLink
 from raxl.model.facts import Reading
 from raxl.model.identity import pci_address
-from raxl.model.problem import NOT_ASKED, NOT_PERMITTED
+from raxl.model.problem import NOT_ASKED, NOT_PERMITTED, NOT_SUPPORTED
 from raxl.sources import pci
 from raxl.sources.numbers import MOST_PLACES, whole
 
@@ -30,6 +30,10 @@ _RATE = re.compile(r"([0-9]{1,4}(?:\.[0-9]{1,3})?)G(?:T|b)/s")
 _IN_ROOT = re.compile(r"Express (?:\(v[0-9]\) )?(?:Root Port|Root Complex)")
 _VIRTUAL_FUNCTIONS = re.compile(r"Number of VFs: ([0-9]{1,5})")
 _CONTROLS = re.compile(r"ACSCtl:\s*((?:[A-Za-z]{1,20}[+-]\s*){1,12})")
+_STATUS = re.compile(r"^(UESta|UESvrt|CESta):\s*((?:[A-Za-z]{1,20}[+-]\s*){1,32})")
+_REPORTS = re.compile(r"Capabilities: .*\bAdvanced Error Reporting\b")
+_DETAIL = re.compile(r"(?:LnkSta|DevSta|Status): ")
+"""What `-vv` prints below a capability, and `-v` does not."""
 _DENIED = "lspci was not permitted to read its capabilities"
 _HAS_ACS = re.compile(r"Capabilities: .*\bAccess Control Services\b")
 _EXTENDED = re.compile(r"Capabilities: \[[0-9a-f]{3}\b")
@@ -53,6 +57,9 @@ class Record(NamedTuple):
     """Whether lspci was not permitted to read its capabilities."""
     controls: Reading
     """The ACS controls that are on; none for a function without ACS."""
+    latched: Reading
+    """The errors that its status registers hold since somebody last cleared them, by name: `fatal`, `nonfatal` or
+    `corrected`."""
 
 
 def is_header(line: str) -> bool:
@@ -96,6 +103,7 @@ def record(header: str, details: list[str]) -> Record | None:
         is_virtual="Virtual Function" in named.name,
         is_denied=is_denied,
         controls=Reading(None, FORM, NOT_PERMITTED, _DENIED) if is_denied else _controls(said),
+        latched=Reading(None, FORM, NOT_PERMITTED, _DENIED) if is_denied else _latched(said),
     )
 
 
@@ -142,12 +150,28 @@ def _controls(lines: list[str]) -> Reading:
     """lspci says of ACS that it is there with `-v`, and what of it is on with `-vv`."""
     flags = _first(_CONTROLS, lines)
     if flags is not None:
-        return Reading(tuple(name[:-1] for name in flags[0].split() if name.endswith("+")), FORM)
+        return Reading(_on(flags[0]), FORM)
     if any(map(_HAS_ACS.match, lines)):
         return Reading(None, FORM, NOT_ASKED, "lspci -vv tells what of ACS is on")
     if any(map(_EXTENDED.match, lines)):
         return Reading((), FORM)
     return Reading(None, FORM, NOT_ASKED, "lspci -vv, run as root, tells it")
+
+
+def _latched(lines: list[str]) -> Reading:
+    """`UESta: … MalfTLP+` is fatal where `UESvrt` has it; a corrected error is in `CESta`."""
+    found = {match[1]: _on(match[2]) for line in lines if (match := _STATUS.match(line))}
+    if "UESta" not in found:
+        if any(map(_REPORTS.match, lines)) or not any(map(_DETAIL.match, lines)):
+            return Reading(None, FORM, NOT_ASKED, "lspci -vv, run as root, tells it")
+        return Reading(None, FORM, NOT_SUPPORTED, "it reports no errors: no AER")
+    fatal = found.get("UESvrt", ())
+    told = {name: "fatal" if name in fatal else "nonfatal" for name in found["UESta"]}
+    return Reading({**dict.fromkeys(found.get("CESta", ()), "corrected"), **told}, FORM)
+
+
+def _on(flags: str) -> tuple[str, ...]:
+    return tuple(name[:-1] for name in flags.split() if name.endswith("+"))
 
 
 def _subsystem(lines: list[str]) -> str | None:

@@ -1,0 +1,208 @@
+"""Devices on the bus: whether they answer, and whether those that drive them know them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from raxl.checks import P0, Case, Verdict, check, evidence, fail, ok, skip, unknown, warn
+from raxl.checks.pcie_hops import devices, is_dead, no_accelerator, nothing, reading, unread_together
+from raxl.checks.words import counted, listed
+from raxl.model.accelerator import Accelerator
+from raxl.model.facts import Reading
+from raxl.model.finding import QUICK, Evidence
+from raxl.model.problem import FAILED, NOT_APPLICABLE, NOT_ASKED, UNREAD
+
+_BUS = ("sysfs", "lspci", "lspci-tree")
+_HANDED_ON = ("vfio-pci", "pci-stub", "uio_pci_generic")
+_OWN_VFIO = ("tpu",)
+"""Families whose own driver VFIO is."""
+_BIND = (
+    "lspci -ks {0} shows what drives it; where no virtual machine needs it, free it (driverctl unset-override {0}, or "
+    "echo it into /sys/bus/pci/drivers/{1}/unbind) and load the vendor's driver"
+)
+_LOAD = "lspci -ks {0} shows what may drive it; load the vendor's driver (modprobe), and read dmesg for why it refused"
+_GONE = (
+    "look for the address in dmesg (fallen off the bus, failed to initialize); drain the node and reboot it, and if "
+    "it is missing again power-cycle it cold (30 s off), then have the device replaced"
+)
+_DEAD = (
+    "setpci -s {0} VENDOR_ID.w gives ffff while it is dead; drain the node and reboot it; if that does not bring it "
+    "back power-cycle it cold (30 s off); the second time have it replaced"
+)
+
+
+@check("pcie.present", "Every accelerator on the bus has its driver and is known to its library", P0, QUICK, "reboot")
+def present(case: Case) -> Iterator[Verdict]:
+    """The kernel lists what is plugged in; the vendor's library lists what works.
+
+    Read: `/sys/bus/pci/devices` with the drivers bound there, and which devices the libraries and tools of each
+    vendor list. It fails for a device that its own driver holds and that a library leaves out which lists others of
+    the same vendor; it warns where a device is bound to vfio-pci or to no driver.
+
+    Not to be confused: a device that is handed on to a virtual machine on purpose (suppress it), a container that is
+    given some devices of the host and sees them all on the bus, and TPUs, whose own driver vfio-pci is.
+    """
+    if (verdict := no_accelerator(case)) is not None:
+        yield verdict
+        return
+    found, handed, silent = 0, 0, {}
+    on_bus = [one for one in case.node.accelerators if one.pci and one.pci.address in case.facts.pcie]
+    for device in on_bus:
+        driver = reading(case, device.pci.address if device.pci else "", "driver")
+        lacking = _not_listed(case, device, on_bus)
+        if not driver.known:
+            silent[device.id] = driver
+        elif (verdict := _unbound(device, driver)) is not None:
+            handed += 1
+            yield verdict
+        elif lacking and case.node.os.container in (None, "none"):
+            where = listed(lacking)
+            words = f"{device.id} ({device.pci.address if device.pci else ''}) is on the bus, and not listed by {where}"
+            shown = Evidence(where, f"lists {len(on_bus) - 1} or fewer of {len(on_bus)}")
+            yield fail(device.id, words, shown, remedy=_GONE, remedy_class="reboot")
+            handed += 1
+        elif lacking:
+            silent[device.id] = Reading(
+                None, lacking[0], NOT_APPLICABLE, "the container sees it on the bus, and was not given it"
+            )
+        else:
+            found += 1
+    if found and not handed:
+        yield ok("node", f"{counted(found, 'accelerator')} on the bus, each with its driver{_by(on_bus)}")
+    elif found:
+        yield ok("node", f"{counted(found, 'other accelerator')} with a driver{_by(on_bus)}")
+    yield from unread_together(case, silent, "the driver")
+    if not on_bus:
+        yield unknown("node", NOT_ASKED, "the PCI tree is not in what was read")
+
+
+def _unbound(device: Accelerator, driver: Reading) -> Verdict | None:
+    """A device that somebody numbers has a driver, whatever the kernel calls it."""
+    address = device.pci.address if device.pci else ""
+    if driver.value is None and device.index is None:
+        words = f"{device.id} ({address}) has no driver"
+        return warn(
+            device.id, words, Evidence(driver.source, "none"), remedy=_LOAD.format(address), remedy_class="config"
+        )
+    if driver.value in _HANDED_ON and device.vendor not in _OWN_VFIO:
+        words = f"{device.id} ({address}) is bound to {driver.value}: no job can use it here"
+        remedy = _BIND.format(address, driver.value)
+        return warn(device.id, words, evidence(driver), remedy=remedy, remedy_class="config")
+    return None
+
+
+def _not_listed(case: Case, device: Accelerator, on_bus: list[Accelerator]) -> list[str]:
+    """The libraries and tools that list others of its vendor and not it; of a machine that raxl itself asked."""
+    if case.node.recorded_by is None:
+        return []
+    others = [one for one in on_bus if one.vendor == device.vendor and one.id != device.id]
+    named = {source for one in others for source in one.evidence if source not in _BUS}
+    return sorted(named - set(device.evidence))
+
+
+def _by(on_bus: list[Accelerator]) -> str:
+    named = sorted({source for one in on_bus for source in one.evidence if source not in _BUS})
+    return f", listed by {listed(named)}" if named else ""
+
+
+@check("pcie.config-dead", "Every device on the bus answers", P0, QUICK, "reboot")
+def config_dead(case: Case) -> Iterator[Verdict]:
+    """A device that fell off the bus reads all ones; every other question to it may hang, or be answered from memory.
+
+    Read: the first 64 bytes of `config` of accelerators, adapters and the bridges above them. It fails where all
+    of them are ones. It works without a library, and where every tool hangs. OCI looks at the same (`rev ff`).
+
+    Not to be confused: a device in D3cold reads all ones and is well, so that one that is suspended is not read:
+    reading would wake it. Of an SR-IOV virtual function vendor and device read ffff, and nothing else does. The files
+    `vendor` and `device` are what the kernel remembers, and still show the old ids.
+    """
+    if (verdict := nothing(case)) is not None:
+        yield verdict
+        return
+    names = {device.address: device.id for device in devices(case)}
+    dead = {address for address in case.facts.pcie if is_dead(reading(case, address, "header"))}
+    alive, silent = 0, {}
+    for address in case.facts.pcie:
+        header = reading(case, address, "header")
+        subject = names.get(address, address)
+        if address in dead:
+            if not dead.intersection(reading(case, address, "chain").value or ()):
+                yield _off_the_bus(case, address, subject, names)
+        elif header.known:
+            alive += 1
+        else:
+            silent[subject] = header
+    if alive and not dead:
+        yield ok(
+            "node",
+            f"{counted(alive, 'function')} on the bus answered: accelerators, adapters and the bridges above them",
+        )
+    yield from unread_together(case, silent, "whether it answers")
+    if not alive and not silent and not dead:
+        yield skip("node", "no function to be read")
+
+
+def _off_the_bus(case: Case, address: str, subject: str, names: dict[str, str]) -> Verdict:
+    header = reading(case, address, "header")
+    below = [id for one, id in names.items() if address in (reading(case, one, "chain").value or ())]
+    what = f"{subject} ({address})" if subject != address else f"the bridge {address}"
+    words = f"{what} is off the bus: its configuration space reads all ones"
+    words += f"; below it {listed(below)}" if below else ""
+    shown = Evidence(header.source, f"{str(header.value)[:8]}…")
+    return fail(subject, words, shown, remedy=_DEAD.format(address), remedy_class="reboot")
+
+
+@check("accelerator.state", "Every accelerator works, by what its own driver or tool says", P0, QUICK, "reboot")
+def state(case: Case) -> Iterator[Verdict]:
+    """What drivers, libraries and tools say of a device's health, in the inventory's words.
+
+    Read: the state that `raxl discover` shows. It fails where a device is lost, and warns where it is degraded: where
+    its driver calls it sick, or it resets. NVIDIA's lost devices are told by nvidia.lost.
+
+    Not to be confused: a state that nobody tells is unknown, and not well; a device that is handed on to a virtual
+    machine has none here. A topology document names devices and says nothing of their state.
+    """
+    if not case.node.accelerators:
+        yield from (one for one in [no_accelerator(case)] if one is not None)
+        return
+    well, told, silent = 0, 0, {}
+    for device in case.node.accelerators:
+        if device.state == "ok":
+            well += 1
+        elif device.state in ("lost", "degraded"):
+            told += 1
+            if device.state == "degraded" or device.vendor != "nvidia":
+                yield _ill(case, device)
+        else:
+            silent[device.id] = _why(case, device)
+    if well:
+        yield ok("node", f"{counted(well, 'other accelerator' if told or silent else 'accelerator')} in good state")
+    elif told and not silent and all(one.vendor == "nvidia" for one in case.node.accelerators):
+        yield skip("node", "nvidia.lost tells it")
+    yield from unread_together(case, silent, "the state")
+
+
+def _ill(case: Case, device: Accelerator) -> Verdict:
+    why = next((one.message for one in case.node.problems if one.subject in (device.id, f"{device.id}.state")), "")
+    said = device.attributes.get("status") or device.attributes.get("health")
+    words = f"{device.id} is {device.state}" + (f": {said}" if said else f": {why}" if why else "")
+    shown = Evidence(listed(list(device.evidence)) or "inventory", str(said or device.state))
+    if device.state == "lost":
+        remedy = _DEAD.format(device.pci.address if device.pci else "ADDRESS")
+        return fail(device.id, words, shown, remedy=remedy, remedy_class="reboot")
+    return warn(device.id, words, shown, remedy=_RESET, remedy_class="reset")
+
+
+_RESET = (
+    "ask the vendor's own tool what it complains of; drain the device, reset it or reload its driver, and take it out "
+    "of service where the complaint comes back"
+)
+
+
+def _why(case: Case, device: Accelerator) -> Reading:
+    subjects = (f"{device.id}.state", device.id, "accelerators.state", "accelerators")
+    told = [one for subject in subjects for one in case.node.problems if one.subject == subject]
+    first = next((one for one in told if one.reason in UNREAD), told[0] if told else None)
+    if first is None:
+        return Reading(None, listed(list(device.evidence)) or "nothing", FAILED, "nobody says it")
+    return Reading(None, listed(list(first.evidence)) or "inventory", first.reason, first.message)
