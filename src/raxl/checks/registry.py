@@ -7,7 +7,16 @@ from importlib import import_module
 
 from raxl.checks import Check
 
-MODULES = ("host",)
+MODULES = (
+    "host",
+    "nvidia_driver",
+    "nvidia_memory",
+    "nvidia_state",
+    "nvidia_load",
+    "nvlink",
+    "fabric",
+    "consistency",
+)
 """The files of this folder that hold checks."""
 
 

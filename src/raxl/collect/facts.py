@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from raxl.collect import nvidia_devices
 from raxl.host.record import Recording
 from raxl.host.replay import ReplayHost
 from raxl.model.facts import Facts, Reading
@@ -10,6 +11,7 @@ from raxl.sources import (
     infiniband,
     limits,
     modules,
+    nvidia_driver,
     system,
     vantage,
 )
@@ -34,4 +36,6 @@ def of(recording: Recording, node: Node) -> Facts:
             rdma.listing.message,
         ),
         vantage=vantage.readings(host),
+        devices={**nvidia_devices.readings(host, node)},
+        drivers={**nvidia_driver.readings(host), **nvidia_devices.library(host)},
     )
