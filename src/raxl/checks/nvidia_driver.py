@@ -229,21 +229,21 @@ def count(case: Case) -> Iterator[Verdict]:
         return
     devices, start = of_vendor(case, VENDOR), _driver(case, "start")
     on_bus = [one for one in devices if "sysfs" in one.evidence and one.attributes.get("driver") == VENDOR]
-    unlisted = [one for one in on_bus if "nvml" not in one.evidence]
-    if start.known and unlisted and case.node.os.container in (None, "none"):
-        message = (
-            f"{len(on_bus)} GPUs are on the bus, NVML lists {start.value}: {listed([name(one) for one in unlisted])}"
-        )
+    who, lists = ("NVML", start) if start.known else ("nvidia-smi", _driver(case, "tool"))
+    unlisted = [one for one in on_bus if not {"nvml", "nvidia-smi -q -x"} & set(one.evidence)]
+    if lists.known and unlisted and case.node.os.container in (None, "none"):
+        gone = listed([name(one) for one in unlisted])
+        message = f"{len(on_bus)} GPUs are on the bus, {who} lists {lists.value}: {gone} is missing"
         remedy = (
             "read `dmesg | grep -e NVRM -e Xid` for the missing one, drain the node, reboot; the second time power it "
         )
         remedy += "off for 30 s, then have it replaced"
-        yield fail("node", f"{message} is missing", evidence(start), remedy=remedy, remedy_class="reboot")
+        yield fail("node", message, evidence(lists), remedy=remedy, remedy_class="reboot")
         return
     expected = _expected(case)
-    working = [one for one in devices if one.state != "lost" and one not in unlisted] or []
+    working = [one for one in devices if one.state != "lost" and one not in unlisted]
     if expected is None:
-        listed_ = f", NVML lists {start.value}" if start.known else ""
+        listed_ = f", {who} lists {lists.value}" if lists.known else ""
         yield ok("node", f"{counted(devices)}{listed_}; no policy says how many there are to be")
         return
     yield _compared(len(working), len(devices), expected)
@@ -294,7 +294,7 @@ def lost(case: Case) -> Iterator[Verdict]:
         own = case.facts.devices.get(device.id, {}).get("refused", NOT_READ).value or ()
         lost_words = [one for one in own if one.startswith(_CODES)]
         if device.state == "lost" or lost_words:
-            words = lost_words[0] if lost_words else "it is there and does not answer"
+            words = lost_words[0] if lost_words else _said(case, device)
             told.setdefault(device.id, []).append(Evidence(", ".join(device.evidence) or "nvml", words))
     for event in case.facts.kernel_log.events:
         is_loss = event.kind == "fallen-off-bus" or (event.kind == "xid" and event.code == "79")
@@ -328,6 +328,13 @@ def lost(case: Case) -> Iterator[Verdict]:
 
 
 _CODES = ("NVML error 15:", "NVML error 16:")
+
+
+def _said(case: Case, device: Accelerator) -> str:
+    """With which words the device's basics were refused."""
+    fields = (f"{device.id}.{field}" for field in ("state", "memory_bytes", "uuid"))
+    told = {one.subject: one.message for one in case.node.problems}
+    return next((told[field] for field in fields if field in told), "it is there and does not answer")
 
 
 def _subject(case: Case, address: str | None) -> str:

@@ -58,14 +58,17 @@ def ecc_mode(case: Case) -> Iterator[Verdict]:
         now, later = mode.value
         if now != later:
             message = f"{name(device)}: ECC is {_on(now)}, and {_on(later)} after the next reset"
-            told, remedy = evidence(mode, f"now {_on(now)}, pending {_on(later)}"), f"{_reset(device)}"
+            told, remedy = evidence(mode, f"now {_on(now)}, pending {_on(later)}"), _reset(device)
             faults.append(warn(device.id, message, told, remedy=remedy, remedy_class="reset", root="pending"))
-        elif not now and is_for_servers(device) and device.id not in {one.subject for one in faults}:
-            if not is_guest(reading(case, device, "virtualization").value):
-                message = f"{name(device)} is a {device.model} with ECC off: memory errors are not seen"
-                remedy = "drain the node, `nvidia-smi -e 1`, reset the GPU; or suppress this with the reason"
-                faults.append(warn(device.id, message, evidence(mode, "off"), remedy=remedy, remedy_class="config"))
+        elif not now and _is_to_have_ecc(case, device) and device.id not in {one.subject for one in faults}:
+            message = f"{name(device)} is a {device.model} with ECC off: memory errors are not seen"
+            remedy = "drain the node, `nvidia-smi -e 1`, reset the GPU; or suppress this with the reason"
+            faults.append(warn(device.id, message, evidence(mode, "off"), remedy=remedy, remedy_class="config"))
     yield from concluded(found, faults, _modes(found), lambda one: _on(one.value[0]))
+
+
+def _is_to_have_ecc(case: Case, device: Accelerator) -> bool:
+    return is_for_servers(device) and not is_guest(reading(case, device, "virtualization").value)
 
 
 def _modes(found: Seen) -> str:

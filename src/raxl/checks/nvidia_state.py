@@ -210,18 +210,17 @@ def memory_held(case: Case, most_bytes: float = 300 << 20, most_share: float = 0
         holders = reading(case, device, "holders")
         if device.id in shared:
             told.append(skip(device.id, f"{name(device)}: its memory is the kernel's too"))
-        elif (
-            reading(case, device, "display_active").value
-            or used <= most_bytes
-            or used <= most_share * total
-            or (holders.known and holders.value)
-        ):
+        elif holders.value or used <= max(most_bytes, most_share * total) or _draws(case, device):
             well.append((device, own))
         else:
             told.append(_unowned(case, device, own, holders))
     rest = found._replace(known=well)
     most = max((own.value["used"] for _, own in well), default=0)
     yield from concluded(rest, told, f"memory is held by processes that are there, at most {size(most)}")
+
+
+def _draws(case: Case, device: Accelerator) -> bool:
+    return bool(reading(case, device, "display_active").value)
 
 
 def _unowned(case: Case, device: Accelerator, own: Reading, holders: Reading) -> Verdict:
