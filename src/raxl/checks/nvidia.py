@@ -29,13 +29,13 @@ def is_guest(virtualization: object) -> bool:
     return virtualization in _GUEST
 
 
-def refusals(case: Case) -> str:
-    """The words with which the library or the tool failed as a whole, one after the other."""
+def refusals(case: Case, *words: str) -> str:
+    """The words with which the library or the tool failed as a whole, where any of `words` stands in them."""
     told = [
         one.message
         for one in case.node.problems
         if one.subject == "accelerators" and {"nvml", "nvidia-smi message", "nvidia-smi -q -x"} & set(one.evidence)
     ]
     drivers = (case.facts.drivers.get(f"nvidia.{name}", NOT_READ) for name in ("start", "tool"))
-    told += [one.message for one in drivers if one.reason not in (None, NOT_ASKED) and one.message]
-    return "; ".join(dict.fromkeys(told))
+    told += [one.message for one in drivers if one.reason not in (None, NOT_ASKED)]
+    return "; ".join(dict.fromkeys(one for one in told if any(word in one for word in words)))

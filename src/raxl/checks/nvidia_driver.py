@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from raxl.checks import P0, Case, Verdict, absent, check, evidence, fail, ok, skip, unknown, unread, warn
+from raxl.checks import P0, Case, Verdict, absent, check, evidence, fail, ok, skip, unread, warn
 from raxl.checks.devices import counted, name, of_vendor
 from raxl.checks.nvidia import NVML, VENDOR, refusals
 from raxl.checks.words import listed
 from raxl.model.accelerator import Accelerator
 from raxl.model.facts import NOT_READ, Reading
 from raxl.model.finding import QUICK, STANDARD, Evidence
-from raxl.model.problem import NOT_ASKED, NOT_PRESENT, TIMED_OUT
+from raxl.model.problem import NOT_ASKED, NOT_PRESENT, TIMED_OUT, Problem
 
 _OTHERS = ("nouveau", "nova_core", "nova")
 """The kernel's own drivers, with which CUDA does not work."""
@@ -46,8 +46,8 @@ def driver(case: Case) -> Iterator[Verdict]:
     Not to be confused: a library that is missing in a slim image says nothing of the driver, and is unknown; Ray then
     counts no GPU and says nothing. A GPU that vfio-pci holds was given to a virtual machine.
     """
-    module, words = _driver(case, "module"), refusals(case)
-    if any(one in words for one in _NOT_LOADED):
+    module, words = _driver(case, "module"), refusals(case, *_NOT_LOADED)
+    if words:
         told = Evidence("nvml", words)
         yield fail("node", f"the NVIDIA driver is not loaded: {words}", told, remedy=_INSTALL, remedy_class="config")
         return
@@ -107,9 +107,9 @@ def library_mismatch(case: Case) -> Iterator[Verdict]:
     Not to be confused: a container loads the host's library. Where NVML works, the two fit, whatever other copies of
     the library there are.
     """
-    words, module, library = refusals(case), _driver(case, "module"), _driver(case, "library")
+    words, module, library = refusals(case, *_MISMATCH), _driver(case, "module"), _driver(case, "library")
     remedy = "drain the node, then reload the module (`rmmod nvidia_uvm nvidia` …) or reboot; restart containers"
-    if any(one in words for one in _MISMATCH):
+    if words:
         message = f"the loaded kernel module and the user library are of two versions: {words}"
         told = [evidence(one) for one in (module, library) if one.known] or [Evidence("nvml", words)]
         yield fail("node", message, *told, remedy=remedy, remedy_class="reboot")
@@ -314,20 +314,22 @@ def lost(case: Case) -> Iterator[Verdict]:
         reasons = {one.subject: one for one in case.node.problems}
         why = next((reasons[f"{one.id}.state"] for one in open_ if f"{one.id}.state" in reasons), None)
         why = why or reasons.get("accelerators.state")
-        log, reason = case.facts.kernel_log.read, why.reason if why else NOT_ASKED
-        if reason == NOT_ASKED and log.known:
-            yield ok(
-                "node", f"the kernel's log tells of no GPU that fell off the bus ({counted(open_)})", evidence(log)
-            )
-        else:
-            words_ = f"whether {listed([name(one) for one in open_])} answers: {why.message if why else 'nobody asked'}"
-            yield unknown("node", reason, words_)
+        yield _open(case, open_, why)
     rest = [one for one in of_vendor(case, VENDOR) if one not in open_]
     if rest:
         yield ok("node", f"{counted(rest)} answer", Evidence(", ".join(rest[0].evidence), "its memory was read"))
 
 
 _CODES = ("NVML error 15:", "NVML error 16:")
+
+
+def _open(case: Case, devices: list[Accelerator], why: Problem | None) -> Verdict:
+    """Of devices that nobody asked whether they answer, what the log says."""
+    log, reason = case.facts.kernel_log.read, why.reason if why else NOT_ASKED
+    if reason == NOT_ASKED and log.known:
+        return ok("node", f"the kernel's log tells of no GPU that fell off the bus ({counted(devices)})", evidence(log))
+    words = f"whether {listed([name(one) for one in devices])} answers"
+    return unread("node", words, Reading(None, "its state", reason, why.message if why else "nobody asked"))
 
 
 def _said(case: Case, device: Accelerator) -> str:

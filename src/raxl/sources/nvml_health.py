@@ -175,7 +175,7 @@ def _modes(modes: Sequence[int]) -> Tuple[bool, bool]:
 
 
 def _action(number: int) -> str:
-    return nvml.RECOVERY.get(number, f"action {number}")
+    return nvml.RECOVERY.get(number, f"action {number}").lower()
 
 
 def _watts(milliwatts: int) -> float:
