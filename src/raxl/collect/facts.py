@@ -22,6 +22,7 @@ def of(recording: Recording, node: Node) -> Facts:
     host = ReplayHost(recording)
     limit, module, own, rdma = limits.ask(host), modules.ask(host), system.ask(host), infiniband.ask(host)
     command_line, environment = own.files["command_line"], own.environment
+    nvidia = nvidia_devices.read(host, node)
     return Facts(
         limits=Reading(limits.parse(limit), "getrlimit(2)", limit.reason, limit.message),
         modules=Reading(modules.loaded(module), modules.FOLDER, module.listing.reason, module.listing.message),
@@ -36,6 +37,6 @@ def of(recording: Recording, node: Node) -> Facts:
             rdma.listing.message,
         ),
         vantage=vantage.readings(host),
-        devices={**nvidia_devices.readings(host, node)},
-        drivers={**nvidia_driver.readings(host), **nvidia_devices.library(host)},
+        devices={**nvidia.devices},
+        drivers={**nvidia_driver.readings(host), **nvidia.driver},
     )

@@ -29,6 +29,7 @@ The names of the questions (`Facts.devices`), and what their readings hold:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from raxl.host import Host
 from raxl.intake import (
@@ -44,7 +45,6 @@ from raxl.model.facts import Reading
 from raxl.model.node import Node
 from raxl.model.problem import FAILED, NOT_APPLICABLE, NOT_ASKED, most_telling
 from raxl.sources import nvidia_smi_readings, nvidia_smi_xml, nvml, nvml_health
-from raxl.sources.nvidia_smi_readings import Told
 
 VENDOR = "nvidia"
 QUESTIONS = (*nvidia_smi_readings.QUESTIONS, "event_samples", "nvlinks", "nvlink_errors", "peers")
@@ -60,12 +60,27 @@ _OWN_OR_NONE = (None, "nvidia")
 _Readings = Mapping[str, Reading]
 
 
-def readings(host: Host, node: Node) -> dict[str, _Readings]:
+class Told(NamedTuple):
+    """What is said of each device, and of the driver as a whole."""
+
+    devices: Mapping[str, _Readings]
     """By accelerator's id, its readings by the name of the question."""
+    driver: Mapping[str, Reading]
+    """`nvidia.start`: how many devices NVML counts, or why it does not begin; `nvidia.start_seconds`: how long it took;
+    `nvidia.tool`: how many `nvidia-smi` lists; `nvidia.driver` and `nvidia.cuda` versions."""
+
+
+def read(host: Host, node: Node) -> Told:
+    """All of it, of one recording."""
+    library = nvml.ask(host)
+    health = nvml_health.ask(host, library)
+    return Told(_devices(host, node, library, health), _driver(host, library, health))
+
+
+def _devices(host: Host, node: Node, library: nvml.Answers, health: nvml_health.Answers) -> dict[str, _Readings]:
     devices = [one for one in node.accelerators if one.vendor == VENDOR]
     if not devices:
         return {}
-    library, health = nvml.ask(host), nvml_health.ask(host)
     texts, links, peers = list(_texts(host)), _links(host), _peers(host)
     found: dict[str, _Readings] = {}
     for device in devices:
@@ -81,15 +96,12 @@ def readings(host: Host, node: Node) -> dict[str, _Readings]:
     return found
 
 
-def library(host: Host) -> dict[str, Reading]:
-    """`nvidia.start`: how many devices NVML counts, or why it does not begin; `nvidia.start_seconds`: how long it took;
-    `nvidia.tool`: how many `nvidia-smi` lists; `nvidia.driver` and `nvidia.cuda` versions."""
-    told, health = nvml.ask(host), nvml_health.ask(host)
+def _driver(host: Host, library: nvml.Answers, health: nvml_health.Answers) -> dict[str, Reading]:
     answers = {
-        "nvidia.start": told.start,
+        "nvidia.start": library.start,
         "nvidia.start_seconds": health.start_seconds,
-        "nvidia.driver": told.driver,
-        "nvidia.cuda": told.cuda,
+        "nvidia.driver": library.driver,
+        "nvidia.cuda": library.cuda,
     }
     found = {name: Reading(one.value, nvml.NAME, one.reason, one.message) for name, one in answers.items()}
     return {**found, "nvidia.tool": _tool(host)}
@@ -107,7 +119,7 @@ def _tool(host: Host) -> Reading:
     return Reading(None, form, FAILED, f"nvidia-smi says: {words}")
 
 
-def _texts(host: Host) -> Iterator[Told]:
+def _texts(host: Host) -> Iterator[nvidia_smi_readings.Told]:
     """What every output of `nvidia-smi` says, that of the command and those that were given."""
     answer = host.command(nvidia_smi_xml.COMMAND)
     if answer.known:
@@ -128,7 +140,7 @@ def _peers(host: Host) -> Mapping[int, Reading]:
     return nvidia_smi_p2p.peers(document.value) if document.known else {}
 
 
-def _is_of(told: Told, device: Accelerator, count: int) -> bool:
+def _is_of(told: nvidia_smi_readings.Told, device: Accelerator, count: int) -> bool:
     """Whether an output's words are of this device: by address, else UUID, else number; a single one needs no name."""
     pairs = (
         (told.address, device.pci.address if device.pci else None),

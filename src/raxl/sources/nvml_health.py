@@ -62,17 +62,20 @@ class Answers(NamedTuple):
     """The indexes of the devices of the samples, in their order."""
 
 
-def ask(host: Host) -> Answers:
-    """Asks each device that the library lists; the samples, which take a second, last."""
-    known = nvml.ask(host)
+def ask(host: Host, first: Optional[nvml.Answers] = None) -> Answers:
+    """Asks each device that the library lists, and last the samples, which take a second.
+
+    `first`: what `nvml.ask` gave.
+    """
+    known = nvml.ask(host) if first is None else first
     if not known.start.known:
         return Answers(known.start, (), known.start)
     started = _asked(host, "start_seconds")
     devices = tuple({call: _asked(host, call, index) for call in _CALLS} for index in range(len(known.devices)))
     answering = tuple(
         index
-        for index, (first, own) in enumerate(zip(known.devices, devices))
-        if not any(answer.reason == TIMED_OUT for answer in (*first.values(), *own.values()))
+        for index, (before, own) in enumerate(zip(known.devices, devices))
+        if not any(answer.reason == TIMED_OUT for answer in (*before.values(), *own.values()))
     )
     samples = _asked(host, "event_samples", *answering) if answering else Answer(None, TIMED_OUT, "no device answers")
     return Answers(started, devices, samples, answering)
