@@ -148,11 +148,6 @@ nvmlReturn_t nvmlDeviceGetAddressingMode(nvmlDevice_t d, struct addressing *out)
     return small(d, "addressing", &out->value);
 }
 
-nvmlReturn_t nvmlDeviceGetTotalEccErrors(nvmlDevice_t d, unsigned type, unsigned counter, unsigned long long *out)
-{
-    (void)type, (void)counter;
-    return number(d->index, "ecc_errors", out);
-}
 nvmlReturn_t nvmlDeviceGetRemappedRows(nvmlDevice_t d, unsigned *a, unsigned *b, unsigned *pending, unsigned *failure)
 {
     char value[LONGEST];
@@ -171,10 +166,10 @@ nvmlReturn_t nvmlDeviceGetCurrentClocksThrottleReasons(nvmlDevice_t d, unsigned 
 }
 
 struct process { unsigned pid; unsigned long long memory; unsigned gpu_instance, compute_instance; };
-nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t d, unsigned *count, struct process *out)
+static nvmlReturn_t listed(nvmlDevice_t d, const char *key, unsigned *count, struct process *out)
 {
     unsigned long long pid = 0;
-    nvmlReturn_t code = number(d->index, "process", &pid);
+    nvmlReturn_t code = number(d->index, key, &pid);
     if (code != OK) {
         *count = 0;
         return code == NOT_SUPPORTED ? OK : code;
@@ -188,6 +183,11 @@ nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t d, unsigned *c
     *count = 1;
     return OK;
 }
+nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t d, unsigned *count, struct process *out)
+{
+    return listed(d, "process", count, out);
+}
+#include "health.h"
 
 /* MIG: `0.mig.2.name`, `0.mig.2.uuid`, `0.mig.2.slices = GPU COMPUTE MIB`; numbers may have gaps. */
 nvmlReturn_t nvmlDeviceGetMaxMigDeviceCount(nvmlDevice_t d, unsigned *out) { (void)d; *out = 7; return OK; }
@@ -332,7 +332,7 @@ nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t d, int count, struct field *f
             field->code = number(d->index, "recovery_action", &field->value);
             break;
         default:
-            field->code = NOT_SUPPORTED;
+            field->code = health_field(d, field->id, &field->value);
         }
     }
     return OK;

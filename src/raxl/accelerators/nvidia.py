@@ -26,11 +26,13 @@ from raxl.model.problem import (
 from raxl.model.report import Claim, LinkClaim, Report, Silence, Witness
 from raxl.sources import (
     families,
+    nvidia_driver,
     nvidia_names,
     nvidia_smi,
     nvidia_smi_topo,
     nvidia_smi_xml,
     nvml,
+    nvml_health,
     nvml_links,
     pci,
     presence,
@@ -99,6 +101,12 @@ class Nvidia:
             query=host.command(nvidia_smi_xml.COMMAND) if here and not told else skipped,
             matrix=host.command(nvidia_smi_topo.COMMAND) if here and not told else skipped,
         )
+
+    def examine(self, host: Host) -> None:
+        """Asks NVML what checks alone go by, and the fabric manager for its version where there is an NVSwitch."""
+        if bool(host.names(GPUS).value) or _on_bus(host):
+            nvml_health.ask(host)
+            nvidia_driver.ask_manager(host)
 
     def parse(self, answers: Answers, functions: Sequence[PciFunction]) -> Report:
         """One claim a device and source; `raxl.collect` merges them."""

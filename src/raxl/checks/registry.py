@@ -18,6 +18,13 @@ MODULES = (
     "neuron",
     "tpu",
     "gaudi",
+    "nvidia_driver",
+    "nvidia_memory",
+    "nvidia_state",
+    "nvidia_load",
+    "nvlink",
+    "fabric",
+    "consistency",
 )
 """The files of this folder that hold checks."""
 

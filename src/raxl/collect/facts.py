@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from raxl.collect import family_facts, pcie_facts
+from raxl.collect import family_facts, nvidia_devices, pcie_facts
 from raxl.host.record import Recording
 from raxl.host.replay import ReplayHost
 from raxl.model.facts import Facts, Reading
@@ -11,6 +11,7 @@ from raxl.sources import (
     infiniband,
     limits,
     modules,
+    nvidia_driver,
     peers,
     system,
     vantage,
@@ -24,6 +25,7 @@ def of(recording: Recording, node: Node) -> Facts:
     command_line, environment = own.files["command_line"], own.environment
     loaded = Reading(modules.loaded(module), modules.FOLDER, module.listing.reason, module.listing.message)
     parameters = Reading(system.kernel_parameters(own), "/proc/cmdline", command_line.reason, command_line.message)
+    nvidia = nvidia_devices.read(host, node)
     return Facts(
         limits=Reading(limits.parse(limit), "getrlimit(2)", limit.reason, limit.message),
         modules=loaded,
@@ -36,7 +38,7 @@ def of(recording: Recording, node: Node) -> Facts:
             rdma.listing.message,
         ),
         vantage=vantage.readings(host),
-        devices=family_facts.devices(host, node),
-        drivers=family_facts.drivers(host, node),
+        devices={**family_facts.devices(host, node), **nvidia.devices},
+        drivers={**family_facts.drivers(host, node), **nvidia_driver.readings(host), **nvidia.driver},
         pcie=pcie_facts.of(host, node, peers.parse(peers.ask(host), loaded, parameters)),
     )

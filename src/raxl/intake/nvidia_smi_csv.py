@@ -17,9 +17,11 @@ from raxl.intake.nvidia_smi_csv_table import SURE, Table, is_kept, tables
 from raxl.model.identity import pci_address
 from raxl.model.problem import DISAGREEMENT, FAILED, NOT_ASKED, Problem
 from raxl.model.report import Claim, Report, Silence
+from raxl.sources import nvidia_smi_places
 from raxl.sources import nvidia_smi_values as values
 from raxl.sources.numbers import MOST_PLACES, whole
 from raxl.sources.nvidia_smi_device import claim, distinct, software
+from raxl.sources.nvidia_smi_readings import Told
 
 FORM = "nvidia-smi --query-gpu"
 _IDENTITY = re.compile(r".*(serial_number|guid|pdi)")
@@ -68,6 +70,22 @@ def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:
     host = values.says(distinct(said.get("hostname") for said in words))
     report = Report(claims=claims, software=tuple(versions))
     return Foreign(FORM, hostname=host, report=report), (*problems, *_changed(devices))
+
+
+def told(text: str) -> list[Told]:
+    """What the rows say of each GPU that checks go by, by their place where nothing names it."""
+    found = []
+    for place, device in enumerate(rows.devices(tables(text))[:_MOST_NAMELESS]):
+        words = {}
+        for name, places in nvidia_smi_places.ALL.items():
+            held = [device.cells[field] for field in places.csv if field in device.cells]
+            if held:
+                words[name] = next((word for word in held if values.says(word) is not None), held[0])
+        if words.get("recovery_action", "").strip("[]") == "None":
+            words["recovery_action"] = "None"
+        number = place if device.is_nameless else device.index
+        found.append(Told(FORM, words, device.address, device.uuid, number))
+    return found
 
 
 def _says_something(table: Table) -> bool:

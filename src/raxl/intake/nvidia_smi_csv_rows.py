@@ -67,6 +67,8 @@ class _Row(NamedTuple):
     number: int | None
     uuid: str | None
     address: str | None
+    cells: dict[str, str]
+    """Every cell by its column, in lower case."""
 
 
 @dataclass
@@ -83,6 +85,8 @@ class Device:
     """Readings that are published nowhere and failed, with the tool's words."""
     cut: frozenset[str] = frozenset()
     """The words that the text ends before."""
+    cells: dict[str, str] = field(default_factory=dict)
+    """The cells of the last row that has each, by their column in lower case."""
     names: list[str] = field(default_factory=list)
     """What the rows call it, each name once."""
 
@@ -128,6 +132,7 @@ class Device:
         self.uuid, self.address = self.uuid or row.uuid, self.address or row.address
         self.readings.append(row.words)
         self.failed.update(row.failed)
+        self.cells.update(row.cells)
         self.cut = row.cut
 
 
@@ -188,9 +193,11 @@ def _rows(table: Table) -> Iterator[_Row]:
                 words.setdefault(word, f"{cell} {unit}" if unit and cell.isdecimal() else cell)
             elif name and values.is_failure(cell):
                 failed[slug(name)] = f"{cell} ({name})"
+        columns = [(name or "").lower() for name, _ in table.columns] if table.has_header else []
+        cells = {name: cell for name, cell in zip(columns, row) if cell != CUT}
         index, uuid = whole(words.get("index"), MOST_PLACES), values.says(words.get("uuid"))
         lacking = frozenset(word for word in cut if word is not None and word not in words)
-        yield _Row(words, failed, lacking, index, uuid, pci_address(words.get("address")))
+        yield _Row(words, failed, lacking, index, uuid, pci_address(words.get("address")), cells)
 
 
 def _word(table: Table, name: str | None) -> str | None:

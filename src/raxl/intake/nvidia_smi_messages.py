@@ -14,6 +14,7 @@ from raxl.model.report import Claim, Report, Silence
 from raxl.sources import nvidia_smi_values as values
 from raxl.sources.numbers import MOST_PLACES, whole
 from raxl.sources.nvidia_smi_device import READINGS, seen
+from raxl.sources.nvidia_smi_readings import Told
 
 FORM = "nvidia-smi message"
 _TELLTALE = re.compile(
@@ -81,6 +82,15 @@ def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:
         if not message.is_of_gpu
     )
     return Foreign(FORM, report=Report(claims=claims)), problems
+
+
+def told(text: str) -> list[Told]:
+    """The GPUs of which the lines say that their infoROM is corrupt."""
+    return [
+        Told(FORM, {"inforom": "corrupted"}, pci_address(message.address))
+        for message in _messages(text)
+        if message.state == "degraded"
+    ]
 
 
 class Warned(NamedTuple):

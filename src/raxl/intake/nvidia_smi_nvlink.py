@@ -8,9 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import combinations
+from typing import NamedTuple
 
+from raxl.intake import nvidia_smi_listed
 from raxl.intake.foreign import Foreign
-from raxl.intake.nvidia_smi_listed import Group, Link, link_of, told
+from raxl.intake.nvidia_smi_listed import Group, Link, link_of
+from raxl.model.facts import Reading
 from raxl.model.problem import FAILED, NOT_SUPPORTED, Problem
 from raxl.model.report import Claim, LinkClaim, Report, Silence
 from raxl.sources import nvidia_smi_values as values
@@ -53,8 +56,39 @@ def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:
     return Foreign(FORM, report=Report(claims=claims, links=links)), ()
 
 
+class Told(NamedTuple):
+    """The links of one GPU: how the text calls it, and the reading `nvlinks` of `raxl.collect.nvidia_devices`."""
+
+    names: tuple[int | None, str | None]
+    reading: Reading
+
+
+def told(text: str) -> list[Told]:
+    """What checks go by of each GPU."""
+    return [Told((group.number, group.uuid), _reading(group)) for group in _told(text)]
+
+
+def _reading(group: Group) -> Reading:
+    """Each link by its number; one that could not be read has no state."""
+    links = {link.number: _state(link) for link in group.links}
+    links.update((number, None) for number, _ in _failed(group))
+    if links:
+        return Reading([{"state": links[number], "remote": None} for number in sorted(links)], FORM)
+    message = group.beneath[0].strip()[:200]
+    is_none = _NONE.search(message) or _REFUSED.search(message)
+    return Reading(None, FORM, NOT_SUPPORTED if is_none else FAILED, f"nvidia-smi says: {message}")
+
+
+def _state(link: Link) -> str | None:
+    if _RATE.fullmatch(link.word):
+        return "up"
+    if _ASLEEP.fullmatch(link.word):
+        return "sleeping"
+    return "down" if _DOWN.fullmatch(link.word) else None
+
+
 def _told(text: str) -> Iterator[Group]:
-    return told(text, _is_nvlink, _MESSAGE)
+    return nvidia_smi_listed.told(text, _is_nvlink, _MESSAGE)
 
 
 def _is_nvlink(link: Link) -> bool:

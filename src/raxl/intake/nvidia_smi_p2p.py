@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from raxl.intake.foreign import Foreign
+from raxl.model.facts import Reading
 from raxl.model.problem import FAILED, Problem
 from raxl.model.report import Report
 from raxl.sources import nvidia_smi_values as values
@@ -19,6 +20,14 @@ _HEADER = re.compile(r"\s*(?:GPU[0-9]{1,5}\s*)+")
 _NAME = re.compile(r"GPU([0-9]{1,5})")
 _ROW = re.compile(r"\s*GPU([0-9]{1,5})(?:\s+(.*))?")
 _WORD = re.compile(r"X|OK|[A-Z]{0,3}NS|DR|U|N/A")
+_OBSTACLES = {
+    "OK": "ok",
+    "CNS": "the chipset does not support it",
+    "GNS": "the GPU does not support it",
+    "TNS": "the topology does not support it",
+    "DR": "it is switched off",
+    "NS": "it is not supported",
+}
 _MEANINGS = {"r": "read", "w": "write", "n": "nvlink", "a": "atomics", "p": "properties"}
 
 
@@ -60,6 +69,20 @@ def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:
             problems.append(Problem("accelerators.p2p", FAILED, message, (FORM,)))
     claims = tuple(seen(FORM, {}, number, attributes, {}) for number, attributes in told.items())
     return Foreign(FORM, report=Report(claims=claims)), tuple(problems)
+
+
+def peers(text: str) -> dict[int, Reading]:
+    """By GPU's number, what forbids peer access to each other one; `ok` where nothing does."""
+    found: dict[int, dict[int, str]] = {}
+    for table in tables(text):
+        if table.asked not in (None, "read", "write", "read_write"):
+            continue
+        for number, words in table.rows.items():
+            for other, word in zip(table.columns, words):
+                if other != number and word in _OBSTACLES:
+                    known = found.setdefault(number, {})
+                    known[other] = _OBSTACLES[word] if known.get(other, "ok") == "ok" else known[other]
+    return {number: Reading(words, FORM) for number, words in found.items()}
 
 
 def tables(text: str) -> list[Table]:

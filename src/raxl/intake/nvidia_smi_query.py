@@ -13,12 +13,14 @@ from typing import NamedTuple
 
 from raxl.intake.foreign import Foreign
 from raxl.model.accelerator import Partition
+from raxl.model.identity import pci_address
 from raxl.model.problem import DISAGREEMENT, FAILED, NOT_ASKED, Problem
 from raxl.model.report import Claim, Report, Silence
-from raxl.sources import nvidia_smi_counters
+from raxl.sources import nvidia_smi_counters, nvidia_smi_places
 from raxl.sources import nvidia_smi_values as values
 from raxl.sources.numbers import MOST_PLACES, whole
 from raxl.sources.nvidia_smi_device import READINGS, claim, slug, software
+from raxl.sources.nvidia_smi_readings import Told
 
 FORM = "nvidia-smi -q"
 _TELLTALE = re.compile(r"NVSMI LOG|^[ \t]*GPU[ \t]+[0-9A-Fa-f]{2,8}:", re.MULTILINE)
@@ -74,8 +76,8 @@ class _Entry(NamedTuple):
     name: str
     word: str | None
     """None: this is a title itself."""
-    is_volatile: bool
-    """Whether it stands below the title of what was counted since the driver was loaded."""
+    counter: str
+    """`Volatile` below the title of what was counted since the driver was loaded, `Aggregate` below that of all."""
 
 
 class _Block(NamedTuple):
@@ -180,8 +182,8 @@ def _read(text: str) -> _Log:
             if depth == 0 and word is None:
                 above = []
             title = above[-1][1] if above else ""
-            is_volatile = any(name == "Volatile" for _, name in above)
-            blocks[-1][1].append(_Entry(depth, title, name, word, is_volatile))
+            counter = next((name for _, name in above if name in ("Volatile", "Aggregate")), "")
+            blocks[-1][1].append(_Entry(depth, title, name, word, counter))
             if word is None:
                 above.append((depth, name))
     return _Log(head, _joined(blocks))
@@ -228,7 +230,7 @@ def _claim(block: _Block, index: int | None, is_cut: bool) -> Claim:
 
 def _is_uncorrected(entry: _Entry) -> bool:
     is_total = (entry.title, entry.name) == ("Double Bit", "Total")
-    return entry.is_volatile and (is_total or bool(_UNCORRECTED.fullmatch(entry.name)))
+    return entry.counter == "Volatile" and (is_total or bool(_UNCORRECTED.fullmatch(entry.name)))
 
 
 def _apart(entries: Sequence[_Entry]) -> tuple[list[_Entry], tuple[Partition, ...]]:
@@ -250,6 +252,34 @@ def _apart(entries: Sequence[_Entry]) -> tuple[list[_Entry], tuple[Partition, ..
             within = None
             mine.append(entry)
     return mine, tuple(_partition(place, device) for place, device in enumerate(devices))
+
+
+def told(text: str) -> list[Told]:
+    """What the log says of each GPU that checks go by."""
+    return [_told(block) for block in _read(text).blocks]
+
+
+def _told(block: _Block) -> Told:
+    mine, partitions = _apart(block.entries)
+    said: dict[str, str] = {}
+    for entry in mine:
+        if entry.word is not None:
+            for title in (entry.title, f"{entry.counter} {entry.title}", *([] if any(e.depth for e in mine) else [""])):
+                said.setdefault(f"{title}/{entry.name}", entry.word)
+    words = {}
+    for name, places in nvidia_smi_places.ALL.items():
+        held = [said[place] for place in places.query if place in said]
+        if held:
+            words[name] = next((word for word in held if values.says(word) is not None), held[0])
+    listed = next((entry for entry in mine if entry.name in _PROCESSES), None)
+    return Told(
+        form=FORM,
+        words=words,
+        address=pci_address(block.address),
+        uuid=values.says(said.get("/GPU UUID")),
+        processes=0 if listed is not None and listed.word == "None" else None,
+        partitions=len(partitions) if words.get("mig_mode") == "Enabled" else None,
+    )
 
 
 def _ends_mig(entry: _Entry) -> bool:

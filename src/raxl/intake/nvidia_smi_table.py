@@ -12,11 +12,13 @@ from typing import NamedTuple
 from raxl.intake.foreign import Foreign
 from raxl.intake.nvidia_smi_messages import degraded, warning
 from raxl.model.accelerator import Partition
+from raxl.model.identity import pci_address
 from raxl.model.problem import FAILED, Problem
 from raxl.model.report import Claim, Report
 from raxl.sources import nvidia_smi_values as values
 from raxl.sources.numbers import MOST_PLACES, whole
 from raxl.sources.nvidia_smi_device import claim, slug, software
+from raxl.sources.nvidia_smi_readings import Told
 
 FORM = "nvidia-smi"
 _TELLTALE = re.compile(r"NVIDIA-SMI|\|[ \t]*(?:[0-9A-Fa-f]{2,8}:[0-9A-Fa-f]{2}[:.]|ERR!|N/A)")
@@ -27,6 +29,8 @@ _GPU = re.compile(
     r"\s*\|?\s*([0-9]{1,5})\s+(?!MetaX|MX[A-Z]|HL-|[0-9]{1,5}\s*\|)([^\s|][^|\n]{0,80}?)\s*\|\s*"
     r"((?:[0-9A-Fa-f]{4,8}:)?[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]|ERR!|N/A)(?:\s+(?:On|Off|N/A|ERR!))?\s*(?:\|(.*))?"
 )
+_PERSISTENCE = re.compile(r"\s(On|Off|N/A|ERR!)$")
+_USED = re.compile(r"([0-9]{1,20})\s?MiB\s*/\s*([0-9]{1,20})\s?MiB")
 _MODE = re.compile(r"\s+(?:On|Off|N/A|ERR!|WDDM|TCC|MCDM|Enabled|Disabled)$")
 _MEMORY = re.compile(r"[0-9]{1,20}\s?MiB\s*/\s*([0-9]{1,20}\s?MiB)")
 _READINGS = re.compile(r"\|?\s*(\S+)\s+(\S+)\s+(\S+)\s+(\S+)\s*/\s*(\S+)\s*")
@@ -41,6 +45,7 @@ class _Row(NamedTuple):
     number: int
     address: str
     name: str
+    persistence: str | None
     ecc: str | None
     """What stands in the column `Volatile Uncorr. ECC`; None where the row ends before it."""
     beneath: list[str]
@@ -118,7 +123,9 @@ def _read(text: str) -> _Table:
         if kind == "head":
             head = head or line
         elif kind == "gpu" and gpu:
-            rows.append(_Row(int(gpu[1]), gpu[3], _MODE.sub("", gpu[2]).strip(), _ecc(gpu[4]), []))
+            rows.append(
+                _Row(int(gpu[1]), gpu[3], _MODE.sub("", gpu[2]).strip(), _persistence(gpu[2]), _ecc(gpu[4]), [])
+            )
         elif kind == "mig" and device:
             mig.append(device)
         elif kind == "warning" and warned_of:
@@ -128,6 +135,42 @@ def _read(text: str) -> _Table:
     driver = re.search(rf"(?:KMD|Driver){_VERSION}", head)
     cuda = re.search(rf"CUDA(?: UMD)?{_VERSION}", head)
     return _Table(driver[1] if driver else None, cuda[1] if cuda else None, bool(head), rows, mig, warned)
+
+
+def _persistence(cell: str) -> str | None:
+    found = _PERSISTENCE.search(cell.rstrip())
+    return found[1] if found else None
+
+
+def told(text: str) -> list[Told]:
+    """What the rows say of each GPU that checks go by."""
+    table = _read(text)
+    found: dict[int, Told] = {}
+    for row in table.rows:
+        warned = table.warned.get(pci_address(row.address))
+        words = {**_words(row), **({"inforom": "corrupted"} if warned else {})}
+        found.setdefault(row.number, Told(FORM, words, pci_address(row.address), number=row.number))
+    return list(found.values())
+
+
+def _words(row: _Row) -> dict[str, str]:
+    """The cells in which every driver since 3xx has the same."""
+    words = {"ecc uncorrected_volatile": row.ecc, "persistence_mode": row.persistence}
+    cells = [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in row.beneath]
+    names = {"temperature": "temperature", "power draw": "power_draw", "power limit": "power_limit"}
+    words.update((names[name], word) for name, word in _readings(cells[0][0] if cells else "") if name in names)
+    memory = _USED.search(cells[0][1]) if cells and len(cells[0]) > 1 else None
+    if memory:
+        words.update(memory_used=f"{memory[1]} MiB", memory_total=f"{memory[2]} MiB")
+    found = re.fullmatch(r"(?:[0-9]{1,3}%|N/A)\s+(\S.*)", cells[0][2]) if cells and len(cells[0]) > 2 else None
+    if found:
+        words["compute_mode"] = found[1].strip()
+    mode = cells[1][-1] if len(cells) > 1 else ""
+    if mode in _MODES:  # a star says that the next reset changes it
+        words["mig_mode"] = mode.rstrip("*")
+        other = "Disabled" if mode == "Enabled*" else "Enabled"
+        words["mig_mode_pending"] = other if mode.endswith("*") else mode
+    return {name: word for name, word in words.items() if word is not None}
 
 
 def _ecc(cell: str | None) -> str | None:

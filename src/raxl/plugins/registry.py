@@ -72,8 +72,12 @@ BINDINGS = ("pynvml", "amdsmi", "ray")
 SOURCES = ("pci", "numa", "cpu", "system", "netdev", "infiniband", "modules", "limits", "peers", "ray_view")
 """Vendor-neutral sources, each a module of `raxl.sources` with an `ask`."""
 
-CHECKED = ("vantage", "pcie_health", "amd_health", "neuron_health", "tpu_nodes")
+CHECKED = ("vantage", "nvidia_driver", "pcie_health", "amd_health", "neuron_health", "tpu_nodes")
 """Sources in the same way that checks alone go by; they ask no driver."""
+
+EXAMINED = ("raxl.accelerators.nvidia:Nvidia.examine",)
+"""Questions to drivers and vendors' tools that checks alone want. They are asked last: a device that hangs there has
+been told before."""
 
 COMMON, CHECKS, QUICK = "common", "checks", "quick"
 """What is asked: what all commands go by; all that a snapshot holds; no driver, no vendor's command, no metadata."""
@@ -121,4 +125,5 @@ def ask_tasks(questions: str = COMMON) -> list[str]:
         sources = [name for name in (*SOURCES, *CHECKED) if name not in _DRIVEN]
         return [*(f"raxl.sources.{name}:ask" for name in sources), *(f"{entry}.probe" for entry in BUILT_IN.values())]
     sources = [*SOURCES, *(CHECKED if questions == CHECKS else ())]
-    return [*(f"raxl.sources.{name}:ask" for name in sources), *BUILT_IN.values(), *PLATFORMS.values()]
+    tasks = [*(f"raxl.sources.{name}:ask" for name in sources), *BUILT_IN.values(), *PLATFORMS.values()]
+    return [*tasks, *(EXAMINED if questions == CHECKS else ())]

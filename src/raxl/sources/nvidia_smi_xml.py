@@ -11,9 +11,10 @@ from xml.etree.ElementTree import Element
 
 from raxl.model.accelerator import Partition
 from raxl.model.identity import pci_address
-from raxl.sources import nvidia_smi_counters, xml_text
+from raxl.sources import nvidia_smi_counters, nvidia_smi_places, xml_text
 from raxl.sources import nvidia_smi_values as values
 from raxl.sources.numbers import MOST_PLACES, whole
+from raxl.sources.nvidia_smi_readings import Told
 
 COMMAND = ("nvidia-smi", "-q", "-x")
 ROOT = "nvidia_smi_log"
@@ -60,6 +61,33 @@ def parse(text: str) -> Log:
         attached=whole(attached, MOST_PLACES),
         gpus=tuple(_gpu(element, damage is not None and element is elements[-1]) for element in elements),
         damage=damage,
+    )
+
+
+def told(text: str) -> list[Told]:
+    """What the document says of each GPU that checks go by."""
+    root, _ = xml_text.parse(text)
+    if root is None or root.tag != ROOT:
+        return []
+    return [_told(index, element) for index, element in enumerate(root.findall("gpu"))]
+
+
+def _told(index: int, element: Element) -> Told:
+    words = {}
+    for name, places in nvidia_smi_places.ALL.items():
+        found = [one for path in places.xml if (one := _at(element, path)) is not None and not len(one)]
+        held = [_text(one) for one in found]
+        if held:
+            words[name] = next((word for word in held if values.says(word) is not None), held[0])
+    processes = element.find("processes")
+    return Told(
+        form=" ".join(COMMAND),
+        words=words,
+        address=pci_address(element.get("id")),
+        uuid=value(element, "uuid"),
+        number=index,
+        processes=None if processes is None else len(processes.findall("process_info")),
+        partitions=len(element.findall("mig_devices/mig_device")),
     )
 
 

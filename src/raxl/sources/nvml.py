@@ -17,7 +17,7 @@ from raxl.model.identity import pci_address
 from raxl.model.node import Software
 from raxl.model.problem import FAILED, NOT_APPLICABLE, UNREAD, Problem
 from raxl.model.report import Claim, Silence
-from raxl.sources import library_answers, nvidia_names, nvml_library
+from raxl.sources import library_answers, nvidia_names, nvidia_words, nvml_library
 
 NAME = "nvml"
 _MOST_DEVICES = 256
@@ -68,9 +68,9 @@ _SPEEDS = {1: 2.5, 2: 5.0, 3: 8.0, 4: 16.0, 5: 32.0, 6: 64.0}
 _COMPLETED = "completed"
 _FABRIC_STATES = {1: "not started", 2: "in progress", 3: _COMPLETED}
 _HEALTH = {1: "healthy", 2: "unhealthy", 3: "limited capacity"}
-_VIRTUALIZATION = {0: "None", 1: "Pass-Through", 2: "VGPU", 3: "Host VGPU", 4: "Host VSGA"}
+VIRTUALIZATION = {0: "None", 1: "Pass-Through", 2: "VGPU", 3: "Host VGPU", 4: "Host VSGA"}
 _ADDRESSING = {0: "none", 1: "HMM", 2: "ATS"}
-_RECOVERY = {
+RECOVERY = {
     0: "none",
     1: "reset GPU",
     2: "reboot node",
@@ -89,17 +89,6 @@ _P2P = {
     5: "it is not supported",
 }
 """`nvmlGpuP2PStatus_t`; any other number says nothing."""
-_EVENTS = {
-    0x1: "idle",
-    0x2: "application clocks",
-    0x4: "software power cap",
-    0x8: "hardware slowdown",
-    0x10: "sync boost",
-    0x20: "software thermal",
-    0x40: "hardware thermal",
-    0x80: "hardware power brake",
-    0x100: "display clocks",
-}
 
 
 _SHAPES: Mapping[str, Any] = {
@@ -159,13 +148,18 @@ def p2p(answers: Answers) -> Mapping[frozenset[str], Reading]:
         one, other = places[a], places[b]
         if one and other:
             answer = asked["p2p"]
-            codes = [answer.value.get(way) for way in ("read", "write")] if answer.known else []
-            words = [_P2P.get(code) for code in codes if isinstance(code, int)]
-            value = next((word for word in words if word != "ok"), "ok") if len(words) == 2 and all(words) else None
+            value = p2p_words(answer)
             reason = None if value else answer.reason or FAILED
             message = "" if value else answer.message or "NVML gave no status"
             found[frozenset((one, other))] = Reading(value, NAME, reason, message)
     return found
+
+
+def p2p_words(answer: Answer) -> str | None:
+    """Whether one pair may read and write each other: `ok`, or what forbids it; None where that is not told."""
+    codes = [answer.value.get(way) for way in ("read", "write")] if answer.known else []
+    words = [_P2P.get(code) for code in codes if isinstance(code, int)]
+    return next((word for word in words if word != "ok"), "ok") if len(words) == 2 and all(words) else None
 
 
 def unasked(answers: Answers) -> Iterable[Problem]:
@@ -295,7 +289,7 @@ def _attributes(device: Mapping[str, Answer]) -> Iterable[Tuple[str, str | int |
         "minor": _number(device["minor"]),
         "vbios": library_answers.string(device["vbios"]),
         "mig_mode": _on_off(mig),
-        "virtualization_mode": _VIRTUALIZATION.get(_known(device["virtualization"])),
+        "virtualization_mode": VIRTUALIZATION.get(_known(device["virtualization"])),
         "addressing_mode": _ADDRESSING.get(_known(device["addressing_mode"])),
         "ecc_mode": _on_off(ecc),
         "ecc_uncorrected": _number(device["ecc_uncorrected"]),
@@ -303,7 +297,7 @@ def _attributes(device: Mapping[str, Answer]) -> Iterable[Tuple[str, str | int |
         "remapped_rows_uncorrectable": rows[1] if rows else None,
         "remap_pending": bool(rows[2]) if rows else None,
         "remap_failure": bool(rows[3]) if rows else None,
-        "recovery_action": _RECOVERY.get(_known(device["recovery_action"])),
+        "recovery_action": RECOVERY.get(_known(device["recovery_action"])),
         "clocks_event_reasons": None if events is None else _words(events),
         "pcie_replays": _number(device["pcie_replays"]),
         "nvlinks_up": len(up) if device["nvlinks"].known else None,
@@ -330,7 +324,7 @@ def _generation(links: Sequence[Mapping[str, Any]]) -> str | None:
 
 
 def _words(events: int) -> str:
-    return ", ".join(word for bit, word in _EVENTS.items() if events & bit) or "none"
+    return ", ".join(nvidia_words.events(events)) or "none"
 
 
 def _on_off(modes: Sequence[int] | None) -> str | None:

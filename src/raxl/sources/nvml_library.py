@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import ctypes
 import os
+import time
 from typing import Any, Callable, Dict, List, Tuple
 
 from raxl.host import Answer
+from raxl.sources.nvml_library_health import Health
 
 _SONAME = "libnvidia-ml.so.1"
 _FOLDERS = (
@@ -53,7 +55,7 @@ _P2P = {"read": 0, "write": 1, "nvlink": 2, "atomics": 3, "pci": 4}
 """`nvmlGpuP2PCapsIndex_t`; the binding's own constant for `read` is a tuple by mistake."""
 
 
-class Nvml:
+class Nvml(Health):
     """The library, loaded and initialised at the first call."""
 
     def __init__(self, root: str) -> None:
@@ -75,10 +77,12 @@ class Nvml:
 
     def start(self) -> int:
         """How many devices the library counts."""
+        begun = time.monotonic()
         library = self._nvml()
         self._is_counting = True
         count = int(library.nvmlDeviceGetCount())
         self._is_counting = False
+        self._start_seconds = round(time.monotonic() - begun, 3)
         return count
 
     def driver(self) -> str:
