@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from raxl.collect import machine_facts
 from raxl.host.record import Recording
 from raxl.host.replay import ReplayHost
 from raxl.model.facts import Facts, Reading
@@ -19,14 +20,14 @@ def of(recording: Recording, node: Node) -> Facts:
     """What the recording says beside the inventory; `node` is what was assembled from it."""
     host = ReplayHost(recording)
     limit, module, own, rdma = limits.ask(host), modules.ask(host), system.ask(host), infiniband.ask(host)
-    command_line, environment = own.files["command_line"], own.environment
+    command_line = own.files["command_line"]
     return Facts(
         limits=Reading(limits.parse(limit), "getrlimit(2)", limit.reason, limit.message),
         modules=Reading(modules.loaded(module), modules.FOLDER, module.listing.reason, module.listing.message),
         kernel_parameters=Reading(
             system.kernel_parameters(own), "/proc/cmdline", command_line.reason, command_line.message
         ),
-        environment=Reading(environment.value, "environ(7)", environment.reason, environment.message),
+        environment=machine_facts.variables(host),
         links_downed=Reading(
             infiniband.links_downed(rdma) if rdma.listing.known else None,
             infiniband.FOLDER,
@@ -34,4 +35,8 @@ def of(recording: Recording, node: Node) -> Facts:
             rdma.listing.message,
         ),
         vantage=vantage.readings(host),
+        host=machine_facts.host(host),
+        rdma=machine_facts.rdma(host),
+        networks=machine_facts.networks(host),
+        logs=machine_facts.logs(host),
     )
