@@ -7,7 +7,21 @@ from importlib import import_module
 
 from raxl.checks import Check
 
-MODULES = ("host",)
+MODULES = (
+    "host",
+    "filesystems",
+    "device_nodes",
+    "numa",
+    "stuck",
+    "kernel_parameters",
+    "rdma_state",
+    "rdma_counters",
+    "roce",
+    "gpudirect",
+    "interfaces",
+    "library_settings",
+    "library_logs",
+)
 """The files of this folder that hold checks."""
 
 
