@@ -25,6 +25,18 @@ MODULES = (
     "nvlink",
     "fabric",
     "consistency",
+    "filesystems",
+    "device_nodes",
+    "numa",
+    "stuck",
+    "kernel_parameters",
+    "rdma_state",
+    "rdma_counters",
+    "roce",
+    "gpudirect",
+    "interfaces",
+    "library_settings",
+    "library_logs",
 )
 """The files of this folder that hold checks."""
 

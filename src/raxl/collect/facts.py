@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from raxl.collect import family_facts, nvidia_devices, pcie_facts
+from raxl.collect import family_facts, machine_facts, nvidia_devices, pcie_facts
 from raxl.host.record import Recording
 from raxl.host.replay import ReplayHost
 from raxl.model.facts import Facts, Reading
@@ -22,7 +22,7 @@ def of(recording: Recording, node: Node) -> Facts:
     """What the recording says beside the inventory; `node` is what was assembled from it."""
     host = ReplayHost(recording)
     limit, module, own, rdma = limits.ask(host), modules.ask(host), system.ask(host), infiniband.ask(host)
-    command_line, environment = own.files["command_line"], own.environment
+    command_line = own.files["command_line"]
     loaded = Reading(modules.loaded(module), modules.FOLDER, module.listing.reason, module.listing.message)
     parameters = Reading(system.kernel_parameters(own), "/proc/cmdline", command_line.reason, command_line.message)
     nvidia = nvidia_devices.read(host, node)
@@ -30,7 +30,7 @@ def of(recording: Recording, node: Node) -> Facts:
         limits=Reading(limits.parse(limit), "getrlimit(2)", limit.reason, limit.message),
         modules=loaded,
         kernel_parameters=parameters,
-        environment=Reading(environment.value, "environ(7)", environment.reason, environment.message),
+        environment=machine_facts.variables(host),
         links_downed=Reading(
             infiniband.links_downed(rdma) if rdma.listing.known else None,
             infiniband.FOLDER,
@@ -41,4 +41,8 @@ def of(recording: Recording, node: Node) -> Facts:
         devices={**family_facts.devices(host, node), **nvidia.devices},
         drivers={**family_facts.drivers(host, node), **nvidia_driver.readings(host), **nvidia.driver},
         pcie=pcie_facts.of(host, node, peers.parse(peers.ask(host), loaded, parameters)),
+        host=machine_facts.host(host),
+        rdma=machine_facts.rdma(host),
+        networks=machine_facts.networks(host),
+        logs=machine_facts.logs(host),
     )

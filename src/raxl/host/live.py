@@ -244,6 +244,30 @@ def _packages() -> list[str]:
     return [name for name in BESIDE_RAY if find_spec(name) is not None]
 
 
+def _filesystems() -> dict[str, Any]:
+    from raxl.host.filesystems import filesystems  # checks alone ask for it
+
+    return filesystems()
+
+
+def _device_nodes() -> dict[str, Any]:
+    from raxl.host.device_nodes import device_nodes  # checks alone ask for it
+
+    return device_nodes()
+
+
+def _nvidia_control() -> dict[str, Any]:
+    from raxl.host.device_nodes import control  # checks alone ask for it
+
+    return control()
+
+
+def _addresses() -> dict[str, Any]:
+    from raxl.host.addresses import addresses  # checks alone ask for it
+
+    return addresses()
+
+
 _PROCESS_QUESTIONS: Dict[str, Callable[[], Any]] = {
     "uname": _uname,
     "hostname": lambda: os.uname().nodename,
@@ -251,4 +275,8 @@ _PROCESS_QUESTIONS: Dict[str, Callable[[], Any]] = {
     "environment": lambda: allowed.environment(os.environ),
     "root": lambda: os.geteuid() == 0,
     "packages": _packages,
+    "filesystems": _filesystems,
+    "device_nodes": _device_nodes,
+    "nvidia_control": _nvidia_control,
+    "addresses": _addresses,
 }

@@ -72,6 +72,8 @@ _PLACES = (
     ("serial", r"\bocid1(?:\.[a-z0-9-]{0,40}){3}\.([a-z0-9]{8,80})"),  # Oracle Cloud's id of a thing
     ("host", r"^SwitchName=\S{1,80} Nodes=([\w.-]+)$"),  # one host's line of Slurm's topology
     ("host", r"^([\w.-]{2,})\tphysical_host /"),
+    ("host", r"(?:^|[\s(])([A-Za-z0-9][\w.-]{1,80}):[0-9]+:[0-9]+ \[[0-9]+\] .{0,80}?[NR]CCL "),  # NCCL's log
+    ("host", r"^\[[0-9.]+\] \[([A-Za-z0-9][\w.-]{1,80}):[0-9]+ *:\w+\]"),  # UCX's
     ("host", r"^\{\"host\": \"([^\"]+)\""),  # where hosts stand, a line each
     ("here", rf"\b(?:guid|host_hash)=\"(0x{_HEX}{{1,16}})\""),  # NCCL's XML
     ("here", r"\(([\w.-]+@[\w.-]+)\)"),  # who built the kernel, and where

@@ -33,6 +33,8 @@ TEXTS: dict[str, str] = {
     "rdma-link": "raxl.intake.rdma_link",
     "nicctl": "raxl.intake.nicctl",
     "ibnetdiscover": "raxl.intake.ibnetdiscover",
+    "nccl-log": "raxl.intake.nccl_log",
+    "ucx-log": "raxl.intake.ucx_log",
     "environment": "raxl.intake.environment",
     "neuron-ls": "raxl.intake.neuron_ls",
     "neuron-monitor": "raxl.intake.neuron_monitor",

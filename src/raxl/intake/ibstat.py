@@ -34,10 +34,15 @@ def own(text: str) -> str:
 def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:
     """One adapter for each device, and one of which nothing is known where ibstat died on it: it is there."""
     blocks = rdma_blocks.blocks(text, FORM)
-    failed = {found[1]: found[2] for line in lines(text) if (found := _PANIC.match(line))}
+    failed = failures(text)
     nics = [_nic(block) for block in blocks]
     nics += [Nic(name, evidence=(FORM,)) for name in failed if name not in {nic.id for nic in nics}]
     return Foreign(FORM, nics=tuple(nics)), (*_problems(blocks), *_failures(failed))
+
+
+def failures(text: str) -> dict[str, str]:
+    """By device on which ibstat died, its words."""
+    return {found[1]: found[2].strip() for line in lines(text) if (found := _PANIC.match(line))}
 
 
 def _nic(block: Block) -> Nic:
@@ -63,5 +68,5 @@ def _problems(blocks: list[Block]) -> Iterator[Problem]:
 
 def _failures(failed: dict[str, str]) -> Iterator[Problem]:
     for name, words in failed.items():
-        message = f"ibstat could not read it and ended: {words.strip()}"
+        message = f"ibstat could not read it and ended: {words}"
         yield from (Problem(f"{name}.{field}", FAILED, message, (FORM,)) for field in ("state", "kind"))

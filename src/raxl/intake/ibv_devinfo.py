@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from raxl.intake import rdma_blocks
@@ -55,13 +55,13 @@ def _port(number: int, fields: dict[str, str]) -> RdmaPort:
     return RdmaPort(
         number=number,
         state=infiniband.state_of(fields.get("state"), fields.get("phys_state")),
-        speed_bits_per_second=_bits_per_second(fields),
+        speed_bits_per_second=bits_per_second(fields),
         link_layer=rdma_blocks.link_layer(fields, "link_layer"),
         netdev=None,
     )
 
 
-def _bits_per_second(fields: dict[str, str]) -> int | None:
+def bits_per_second(fields: Mapping[str, str]) -> int | None:
     """Lanes times the rate of one: `4X (2)` and `100.0 Gbps (128)`."""
     width, speed = _WIDTH.match(fields.get("active_width", "")), _SPEED.match(fields.get("active_speed", ""))
     return round(int(width[1]) * float(speed[1]) * 10**9) or None if width and speed else None

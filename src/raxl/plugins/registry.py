@@ -72,8 +72,21 @@ BINDINGS = ("pynvml", "amdsmi", "ray")
 SOURCES = ("pci", "numa", "cpu", "system", "netdev", "infiniband", "modules", "limits", "peers", "ray_view")
 """Vendor-neutral sources, each a module of `raxl.sources` with an `ask`."""
 
-CHECKED = ("vantage", "nvidia_driver", "pcie_health", "amd_health", "neuron_health", "tpu_nodes")
-"""Sources in the same way that checks alone go by; they ask no driver."""
+CHECKED = (
+    "vantage",
+    "nvidia_driver",
+    "pcie_health",
+    "amd_health",
+    "neuron_health",
+    "tpu_nodes",
+    "kernel_settings",
+    "device_nodes",
+    "rdma_ports",
+    "interfaces",
+    "filesystems",
+    "nvidia_control",
+)
+"""Sources in the same way that checks alone go by; but for `_DRIVEN` they ask no driver."""
 
 EXAMINED = ("raxl.accelerators.nvidia:Nvidia.examine",)
 """Questions to drivers and vendors' tools that checks alone want. They are asked last: a device that hangs there has
@@ -81,8 +94,8 @@ been told before."""
 
 COMMON, CHECKS, QUICK = "common", "checks", "quick"
 """What is asked: what all commands go by; all that a snapshot holds; no driver, no vendor's command, no metadata."""
-_DRIVEN = ("ray_view",)
-"""Sources that run a vendor's command."""
+_DRIVEN = ("ray_view", "nvidia_control")
+"""Sources that run a vendor's command, or open a device."""
 
 
 @cache

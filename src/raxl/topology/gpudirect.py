@@ -32,10 +32,11 @@ def conditions(pair: Pair) -> list[Condition]:
     """One condition of an accelerator and a NIC; none of others."""
     if len(pair.accelerators) != 1 or len(pair.nics) != 1:
         return []
-    return [_condition(pair.accelerators[0], pair.nics[0], pair.peering, pair.node.os.kernel)]
+    return [readiness(pair.accelerators[0], pair.nics[0], pair.peering, pair.node.os.kernel)]
 
 
-def _condition(accelerator: Accelerator, nic: Nic, peering: Peering, kernel: str | None) -> Condition:
+def readiness(accelerator: Accelerator, nic: Nic, peering: Peering, kernel: str | None) -> Condition:
+    """The condition of one accelerator and one NIC; `kernel` is the kernel's release."""
     if nic.kind is None:
         return unknown(KIND, f"whether {nic.id} is an RDMA device", NOT_ASKED, "", nic.evidence)
     if nic.kind not in _RDMA:

@@ -1,0 +1,87 @@
+"""What the kernel, and the logs of libraries, say of one machine: the parts of `Facts` that are about no
+accelerator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from raxl.host.replay import ReplayHost
+from raxl.intake import environment, nccl_log, rdma_states, ucx_log
+from raxl.model.facts import NOT_READ, Reading
+from raxl.model.peering import Peering
+from raxl.model.problem import NOT_PRESENT
+from raxl.sources import (
+    device_nodes,
+    filesystems,
+    interfaces,
+    kernel_settings,
+    nvidia_control,
+    peers,
+    rdma_ports,
+    system,
+)
+
+_NO_IOMMU = "none"
+
+
+def host(asked: ReplayHost) -> Mapping[str, Reading]:
+    """`filesystem /dev/shm` and the like; `device_nodes` by path; `nvidia_control`, the errno's name of opening it;
+    `numa_balancing`; `open_files`, open and at most; `nvidia_module`, open or closed; `memory_clients`, who offers
+    device memory to RDMA; `iommu_types` by PCI address, `none` for a device that no IOMMU translates for.
+    """
+    peering = peers.parse(peers.ask(asked), NOT_READ, NOT_READ)
+    return {
+        **{f"filesystem {path}": reading for path, reading in filesystems.readings(asked).items()},
+        "device_nodes": device_nodes.reading(asked),
+        "nvidia_control": nvidia_control.reading(asked),
+        **kernel_settings.readings(asked),
+        "nvidia_module": peering.nvidia_module,
+        "memory_clients": peering.memory_clients,
+        "iommu_types": _iommu_types(peering),
+    }
+
+
+def _iommu_types(peering: Peering) -> Reading:
+    told = {
+        address: str(reading.value) if reading.known else _NO_IOMMU
+        for address, reading in peering.iommu_types.items()
+        if reading.known or reading.reason == NOT_PRESENT
+    }
+    if told or not peering.iommu_types:
+        return Reading(told, peers.GROUPS)
+    return next(iter(peering.iommu_types.values()))
+
+
+def rdma(asked: ReplayHost) -> Mapping[str, Mapping[str, Reading]]:
+    """By port, what the kernel says, and what tools say where it says nothing: see `sources.rdma_ports.readings`, and
+    `active_mtu`. A device that a tool died on stands under its own name."""
+    found = rdma_ports.readings(asked)
+    for port, told in rdma_states.readings(asked).items():
+        own = found.setdefault(port, {})
+        for name, reading in told.items():
+            if name not in own or not own[name].known:
+                own[name] = reading
+    return found
+
+
+def logs(asked: ReplayHost) -> Mapping[str, Reading]:
+    """`nccl` and `ucx`, where their logs were given."""
+    found = {}
+    for name, form, said in (("nccl", nccl_log.FORM, nccl_log.said), ("ucx", ucx_log.FORM, ucx_log.said)):
+        answer = asked.document(form)
+        if answer.known:
+            found[name] = Reading(said(answer.value), form)
+    return found
+
+
+def networks(asked: ReplayHost) -> Mapping[str, Reading]:
+    """See `sources.interfaces.readings`."""
+    return interfaces.readings(asked)
+
+
+def variables(asked: ReplayHost) -> Reading:
+    """The allowed part of the asking process's environment, or what a file of variables says."""
+    own, told = system.ask(asked).environment, asked.document(environment.FORM)
+    if not own.known and told.known:
+        return Reading(environment.variables(told.value), environment.FORM)
+    return Reading(own.value, "environ(7)", own.reason, own.message)
