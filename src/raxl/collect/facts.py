@@ -10,6 +10,7 @@ from raxl.sources import (
     infiniband,
     limits,
     modules,
+    processes,
     system,
     vantage,
 )
@@ -34,4 +35,5 @@ def of(recording: Recording, node: Node) -> Facts:
             rdma.listing.message,
         ),
         vantage=vantage.readings(host),
+        processes=processes.readings(host),
     )
