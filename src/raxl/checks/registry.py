@@ -7,7 +7,16 @@ from importlib import import_module
 
 from raxl.checks import Check
 
-MODULES = ("host",)
+MODULES = (
+    "host",
+    "ray_resources",
+    "ray_environment",
+    "ray_node",
+    "ray_cluster",
+    "ray_processes",
+    "libraries",
+    "fleet",
+)
 """The files of this folder that hold checks."""
 
 
