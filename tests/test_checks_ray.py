@@ -378,7 +378,7 @@ def test_fewer_nodes_than_the_policy_expects() -> None:
 @pytest.mark.parametrize(
     ("changed", "expected"),
     [
-        ({}, {("", "node"): "ok"}),
+        ({}, {("", "cluster"): "ok"}),
         ({"ray": "2.49.1"}, {("node-2", "ray"): "fail"}),
         ({"commit": "f" * 40}, {("node-2", "ray"): "fail"}),
         ({"python": "3.12.1"}, {("node-2", "python"): "fail"}),
@@ -393,7 +393,7 @@ def test_version_skew(changed: dict[str, str], expected: dict[tuple[str, str], s
 
 def test_versions_that_nobody_read_and_a_mismatch_that_is_ignored() -> None:
     unread = nodes(on_ray(H100, versions()), on_ray(H100, "process versions !denied"))
-    assert by_node("ray.version-skew", unread) == {("node-1", "node"): "unknown", ("", "node"): "ok"}
+    assert by_node("ray.version-skew", unread) == {("node-1", "node"): "unknown", ("", "cluster"): "ok"}
     ignoring = on_ray(H100, versions(), environment(RAY_IGNORE_VERSION_MISMATCH="1"))
     assert by_node("ray.version-skew", nodes(ignoring))[("node-0", "RAY_IGNORE_VERSION_MISMATCH")] == "warn"
     assert by_node("ray.version-skew", [variant(H100)]) == {(variant(H100).name, "node"): "skip"}

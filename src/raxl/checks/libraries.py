@@ -136,11 +136,17 @@ def collectives(fleet: Fleet) -> Iterator[Verdict]:
             faults += 1
             yield fault
     if not groups:
-        asked = any(case.ray is not None for case in fleet)
-        words = "which libraries lie in the nodes' Pythons was not asked"
-        yield unknown("cluster", NOT_ASKED, words) if asked else not_asked(fleet, words)
+        yield _no_groups(fleet)
     elif not faults:
         yield _alike(fleet, groups)
+
+
+def _no_groups(fleet: Fleet) -> Verdict:
+    """Why nothing could be compared: nobody looked, or nobody has accelerators."""
+    if fleet and all(case.node.has_none for case in fleet):
+        return not_asked(fleet, "no node has accelerators")
+    words = "which libraries lie in the nodes' Pythons was not asked"
+    return unknown("cluster", NOT_ASKED, words) if any(case.ray for case in fleet) else not_asked(fleet, words)
 
 
 def collected(told: Mapping[str, Any]) -> dict[str, str]:

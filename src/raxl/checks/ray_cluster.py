@@ -137,7 +137,7 @@ def version_skew(fleet: Fleet) -> Iterator[Verdict]:
     if not faults:
         evidence = Evidence(known[0].source, f"Ray {ray} {(commit or '')[:10]}, Python {python}")
         words = f"Ray {ray} and Python {python} on {len(known)} of {len(told)} nodes that were read"
-        yield ok("node", words, evidence, node=only(fleet))
+        yield ok("node" if only(fleet) else "cluster", words, evidence, node=only(fleet))
 
 
 def _is_alive(case: Case) -> bool:

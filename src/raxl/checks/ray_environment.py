@@ -49,14 +49,20 @@ def visible_devices(case: Case) -> Iterator[Verdict]:
     """
     found = environments(case)
     if not found:
-        reading = case.facts.environment
-        yield unheard(case) or unknown("node", reading.reason or NOT_ASKED, "the raylet's environment was not read")
+        yield unheard(case) or _unread(case)
         return
     is_rays = case.ray is not None or bool(raylets(case))
     faults = [fault for one in found for fault in _faults(one, case.node.accelerators, is_rays)]
     yield from faults
     if not faults:
         yield _well(found, case.node.accelerators)
+
+
+def _unread(case: Case) -> Verdict:
+    reason = case.facts.environment.reason or NOT_ASKED
+    if reason == NOT_ASKED and case.ray is None:
+        return skip("node", "no Ray and no environment were asked")
+    return unknown("node", reason, "the raylet's environment was not read")
 
 
 def _faults(environment: Environment, devices: Sequence[Accelerator], is_rays: bool) -> Iterator[Verdict]:

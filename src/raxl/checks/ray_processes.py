@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from raxl.checks import P0, Case, Verdict, absent, check, fail, ok, skip, unknown, unread, warn
+from raxl.checks import P0, Case, Verdict, absent, check, fail, ok, skip, unknown, unread, warn, without
 from raxl.checks.raylets import process, raylets, unheard
 from raxl.checks.words import listed
 from raxl.model.cluster import DEAD
 from raxl.model.finding import QUICK, ROOT, Evidence
-from raxl.model.problem import NOT_PERMITTED, TIMED_OUT
+from raxl.model.problem import NOT_ASKED, NOT_PERMITTED, TIMED_OUT
 
 _SERVICES = (
     "nvidia-persiste",
@@ -72,7 +72,12 @@ def orphan_process(case: Case) -> Iterator[Verdict]:
         yield why
         return
     if not holders.known or not seen.known:
-        yield unread("node", "who has accelerators open", holders)
+        is_unasked = holders.reason == NOT_ASKED and case.ray is None
+        words = "who has accelerators open"
+        yield skip("node", "no Ray and no processes were asked") if is_unasked else unread("node", words, holders)
+        return
+    if case.node.has_none:
+        yield without(case, "accelerator")
         return
     titles = {one["pid"]: one["title"] for one in process(case, "workers").value or ()}
     strangers = [one for one in holders.value if not one["is_rays"]]
