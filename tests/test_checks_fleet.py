@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from itertools import permutations
 from typing import Any
 
 import pytest
 
 from diagnosing import told, variant
+from raxl.checks import Case, engine, fleet
 from raxl.checks.diagnosis import EVERYTHING, Wanted
 from raxl.host import Answer, Question
 from raxl.host.record import Recording
+from raxl.model.accelerator import Accelerator
+from raxl.model.facts import NOT_READ, Facts, Reading
+from raxl.model.node import Node
 from raxl.model.policy import Policy
 from ray_views import versions
 
@@ -139,3 +144,35 @@ def test_a_node_that_did_not_answer_is_told_first_and_blamed_for_nothing() -> No
 def test_machines_of_which_nothing_is_known_are_held_against_nothing(check: str) -> None:
     made = [Recording(name=f"node-{number}", source="a.txt") for number in range(3)]
     assert wrong(check, made) == {("", "cluster"): "skip"}
+
+
+def idle(name: str, temperature: float, load: float = 0.0) -> Case:
+    """A node whose one GPU is so warm; no recording holds temperatures of several nodes."""
+    node = Node(name, "local", accelerators=(Accelerator("nvidia:0", "nvidia", "gpu", model="H100"),))
+    told = {"temperature_celsius": Reading(temperature, "nvml"), "utilization_percent": Reading(load, "nvml")}
+    return Case(node, replace(NO_FACTS, devices={"nvidia:0": told}))
+
+
+NO_FACTS = Facts(NOT_READ, NOT_READ, NOT_READ, NOT_READ, NOT_READ)
+
+
+@pytest.mark.parametrize(
+    ("temperatures", "expected"),
+    [
+        ([30, 31, 32, 30, 31], {"": "ok"}),
+        ([30, 31, 32, 30, 55], {"node-4": "warn"}),
+        ([30, 31, 32, 30, 39], {"": "ok"}),
+        ([30, 31, 32, 55], {"": "skip"}),
+        ([30, 40, 50, 60, 70], {"": "ok"}),
+    ],
+)
+def test_a_node_that_idles_hotter_than_its_peers(temperatures: list[int], expected: dict[str, str]) -> None:
+    cases = [idle(f"node-{number}", value) for number, value in enumerate(temperatures)]
+    found = engine.findings([fleet.numeric_outlier], cases, Policy(), "2026-01-01")
+    assert {one.node: one.status for one in found} == expected
+
+
+def test_a_node_at_work_is_not_compared() -> None:
+    cases = [idle(f"node-{number}", 30) for number in range(5)] + [idle("node-5", 70, load=98)]
+    (found,) = engine.findings([fleet.numeric_outlier], cases, Policy(), "2026-01-01")
+    assert (found.status, "on 5 nodes" in found.message) == ("ok", True)

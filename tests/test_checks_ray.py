@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import recordings
 from diagnosing import findings, statuses, told, variant
 from raxl.checks.diagnosis import EVERYTHING, Wanted
+from raxl.collect import inputs
 from raxl.host import Answer, Question
 from raxl.host.record import Recording
 from raxl.model.finding import Finding
@@ -36,6 +38,7 @@ OURS = (
     "fleet.firmware-outlier",
     "fleet.config-outlier",
     "fleet.topology-outlier",
+    "fleet.numeric-outlier",
 )
 GPU = "ray.GPU"
 H100 = "nvidia-hgx-h100"
@@ -450,3 +453,90 @@ def test_nccl_that_is_known_to_crash(name: str, version: str, status: str) -> No
     """NCCL #2186."""
     found = one("lib.known-bad", variant(name, versions(nvidia_nccl_cu13=version)))
     assert found.status == status
+
+
+def faulty() -> Recording:
+    """A node with a fault for most of the checks."""
+    bad = raylet(environment={"CUDA_VISIBLE_DEVICES": "0,8"}, plasma={"kind": "ext4", "size_bytes": 1 << 40})
+    packages = versions(nvidia_cuda_runtime="14.0.1", nvidia_nccl_cu13="2.27.5", ray="2.49.1")
+    labels = {"ray.io/accelerator-type": "A100", "raxl/accelerators": "4"}
+    ray = view(resources={"GPU": 4.0, "TPU": 1.0}, labels=labels)
+    return variant("nvidia-gb200-tray", ray, ("ray cluster", WHOLE), packages, table(raylets=[bad]))
+
+
+@pytest.mark.parametrize("refusal", ["!denied", "!timeout", "!unsupported"])
+def test_what_is_taken_from_a_recording_makes_nothing_well(refusal: str) -> None:
+    wanted = Wanted(only=OURS, level="deep")
+    before = {(one.check, one.subject) for one in findings(faulty(), wanted).findings if one.status != "ok"}
+    assert len(before) > 8
+    for subject in (
+        "process processes",
+        "process versions",
+        "process environment",
+        "/sys/bus/pci",
+        "/sys/bus/pci/devices",
+    ):
+        recording = faulty()
+        found = findings(removed(recording, subject, refusal), wanted).findings
+        assert not {(one.check, one.subject) for one in found if one.status == "ok"} & before, subject
+
+
+def removed(recording: Recording, subject: str, refusal: str) -> Recording:
+    """The recording in which a question, or all below a path, was refused."""
+    answer = {
+        "!denied": Answer(None, "not-permitted", "Permission denied"),
+        "!timeout": Answer(None, "timed-out", "no answer within 2 s"),
+        "!unsupported": Answer(None, "not-supported", "Not Supported"),
+    }[refusal]
+    if subject.startswith("/"):
+        for question in [one for one in recording.answers if one.subject.startswith(subject)]:
+            recording.answers[question] = answer
+    else:
+        recording.answers[Question(*subject.split(" "))] = answer
+    return recording
+
+
+def test_without_the_raylets_own_nothing_of_whoever_asked_is_taken_for_it() -> None:
+    for change in (table(raylets=[raylet(environment=None)]), "process processes !denied"):
+        asked = variant(H100, versions(nvidia_cuda_runtime_cu12="12.4.127"), change)
+        assert statuses("ray.visible-devices", asked) == {"node": "unknown"}
+        assert statuses("lib.cuda-driver", asked) == {"node": "unknown"}
+
+
+def dumped(tmp_path: Path, **texts: str) -> Recording:
+    """Files of other tools as one node."""
+    for name, text in texts.items():
+        (tmp_path / f"{name}.txt").write_text(text)
+    (recording,) = inputs.opened([str(tmp_path / f"{name}.txt") for name in texts], "node-a")
+    return recording
+
+
+def nodes_of(resources: dict[str, float]) -> str:
+    given = {"NodeID": f"{7:056x}", "Alive": True, "NodeManagerAddress": "192.0.2.10", "NodeManagerHostname": "node-a"}
+    return repr([{**given, "Resources": resources}])
+
+
+SLICED = """GPU 0: NVIDIA A100-SXM4-40GB (UUID: GPU-00000000-0000-0000-0000-000000000001)
+  MIG 1g.5gb      Device  0: (UUID: MIG-00000000-0000-0000-0000-00000000000a)
+  MIG 1g.5gb      Device  1: (UUID: MIG-00000000-0000-0000-0000-00000000000b)
+"""
+WHOLE_GPU = "GPU 0: NVIDIA GeForce RTX 5090 (UUID: GPU-00000000-0000-0000-0000-000000000002)\n"
+
+
+def test_slices_of_other_tools_files(tmp_path: Path) -> None:
+    """Ray #12413: `nvidia-smi -L` and the environment."""
+    alone = dumped(tmp_path, smi=SLICED)
+    assert statuses("ray.partitions", alone) == {"node": "skip"}
+    named = {"CUDA_VISIBLE_DEVICES": "MIG-00000000-0000-0000-0000-00000000000a"}
+    alone.answers[Question("process", "environment")] = Answer(named)
+    found = one("ray.partitions", alone)
+    assert (found.status, found.message) == ("warn", "2 slices, Ray will offer 1")
+    assert statuses("ray.visible-devices", alone) == {"node": "ok"}
+
+
+def test_a_tpu_beside_an_rtx_5090_in_other_tools_files(tmp_path: Path) -> None:
+    """Ray #63322."""
+    recording = dumped(tmp_path, smi=WHOLE_GPU, ray=nodes_of({"TPU": 1.0, "CPU": 24.0}))
+    assert statuses("ray.resource-vs-hardware", recording) == {GPU: "fail", "ray.TPU": "unknown"}
+    well = dumped(tmp_path, smi=WHOLE_GPU, ray=nodes_of({"GPU": 1.0, "CPU": 16.0}))
+    assert statuses("ray.resource-vs-hardware", well) == {GPU: "ok"}

@@ -1,4 +1,4 @@
-"""`raxl diagnose --cluster` on a real Ray cluster: a wrong count, a killed raylet, and what is seen from inside a worker."""
+"""`raxl diagnose --cluster` on a real Ray cluster: a wrong count, a killed raylet, what is seen inside a worker."""
 
 from __future__ import annotations
 

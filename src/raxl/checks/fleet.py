@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from statistics import median
 
 from raxl.checks import P0, P1, Case, Fleet, Verdict, check, fail, ok, skip, unknown, warn
 from raxl.checks.fleet_classes import FEWEST, Class, Split, classes, split
-from raxl.checks.fleet_fields import of_firmware, of_settings, of_shape, of_versions
+from raxl.checks.fleet_fields import numbers, of_firmware, of_settings, of_shape, of_versions
 from raxl.checks.ray_cluster import not_asked
 from raxl.checks.raylets import silence
 from raxl.checks.words import listed
 from raxl.model.finding import STANDARD, Evidence
 from raxl.topology import working
 
-_GRAVE = ("nvidia", "amdgpu", "driver", "fabricmanager", "fabric_manager", "fabric-manager")
+_GRAVE = ("nvidia", "amdgpu", "neuron", "habanalabs", "nvidia.fabric_manager")
 """Versions that nodes of one job must share."""
 _STEP = "drain the node, then "
 
@@ -125,6 +126,55 @@ def topology_outlier(fleet: Fleet) -> Iterator[Verdict]:
     link is known has no hash.
     """
     yield from _compared(fleet, of_shape, "shape", "compare its matrix with a peer's: raxl topo --view matrix", _joined)
+
+
+@check(
+    "fleet.numeric-outlier",
+    "Idle nodes of one kind are as warm, and draw as much, as each other",
+    P1,
+    STANDARD,
+    "vendor",
+    is_of_fleet=True,
+)
+def numeric_outlier(fleet: Fleet, deviations: float = 5, share: float = 0.1, nodes: float = 5) -> Iterator[Verdict]:
+    """A node that idles hotter than its peers has a fan, a pump or a cold plate that fails.
+
+    Read: of nodes whose accelerators all idle (at most 5 % busy) the hottest one's temperature and the median power,
+    and how long NVML took to start. Of `nodes` or more of one kind, one warns that is further from the median than
+    `deviations` times the median absolute deviation, than `share` of the median, and than 10 °C, 20 W or 2 s (raxl).
+
+    Not to be confused: a node at work, which is not compared; a rack with other cooling, which the median follows only
+    where most nodes have it.
+    """
+    told = [one for group in classes(fleet) for one in _of_numbers(group, deviations, share, nodes)]
+    yield from told
+    if not told:
+        yield not_asked(fleet, f"it takes {nodes:g} idle nodes of a kind to find the odd one out")
+
+
+_LEAST = {"idle temperature in °C": 10.0, "idle power in W": 20.0, "start of NVML in s": 2.0}
+
+
+def _of_numbers(group: Class, deviations: float, share: float, fewest: float) -> Iterator[Verdict]:
+    values = {case.node.name: numbers(case) for case in group.cases}
+    for name, least in _LEAST.items():
+        own = {node: found[name] for node, found in values.items() if name in found}
+        if len(own) < fewest:
+            continue
+        middle = median(own.values())
+        spread = median(abs(value - middle) for value in own.values())
+        odd = [
+            node for node, value in own.items() if abs(value - middle) > max(deviations * spread, share * middle, least)
+        ]
+        for node in odd:
+            words = f"{name} is {own[node]:g}, the median of {len(own)} nodes of its kind is {middle:g}"
+            told = Evidence("nodes of one kind", f"median {middle:g}, median absolute deviation {spread:g}")
+            step = (
+                "raxl diagnose on it once more; then drain it, look at its fans and coolant, and compare its power caps"
+            )
+            yield warn(name, words, told, remedy=step, remedy_class="vendor", node=node, expected=f"{middle:g}")
+        if not odd:
+            yield ok("cluster", f"{name} is within {deviations:g} deviations on {len(own)} nodes ({group.name})"[:300])
 
 
 Fields = Callable[[Case], "dict[str, str]"]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from raxl.checks import P0, Case, Verdict, check, fail, ok, skip, unknown
-from raxl.checks.raylets import Environment, environments, raylets, unheard
+from raxl.checks.raylets import Environment, environments, raylets, unheard, unseen
 from raxl.checks.words import listed
 from raxl.model.accelerator import Accelerator
 from raxl.model.finding import QUICK
@@ -54,7 +54,10 @@ def visible_devices(case: Case) -> Iterator[Verdict]:
     is_rays = case.ray is not None or bool(raylets(case))
     faults = [fault for one in found for fault in _faults(one, case.node.accelerators, is_rays)]
     yield from faults
-    if not faults:
+    reason = unseen(case)
+    if not faults and reason is not None:
+        yield unknown("node", reason, "the raylet's environment could not be read; the asking process's is sound")
+    elif not faults:
         yield _well(found, case.node.accelerators)
 
 

@@ -9,7 +9,7 @@ from raxl.checks import Case, Verdict, skip, unknown
 from raxl.model.cluster import DEAD
 from raxl.model.facts import NOT_READ, Reading
 from raxl.model.finding import Evidence
-from raxl.model.problem import UNREAD, Problem
+from raxl.model.problem import NOT_ASKED, NOT_PERMITTED, UNREAD, Problem
 
 
 class Environment(NamedTuple):
@@ -68,8 +68,19 @@ def environments(case: Case) -> list[Environment]:
     return [Environment(own.value, own.source)] if own.known else []
 
 
+def unseen(case: Case) -> str | None:
+    """Why what was read of the asking process may not be what a raylet here has; None where no raylet is kept from
+    sight. In a cluster a raylet's own child asks, with its environment and its Python."""
+    reading = process(case, "raylets")
+    if case.ray is not None or reading.reason == NOT_ASKED:
+        return None
+    if not reading.known:
+        return reading.reason
+    return NOT_PERMITTED if any(one["environment"] is None for one in reading.value) else None
+
+
 def versions(case: Case) -> Reading:
-    """The versions in the Python that Ray runs in: beside the raylet, else beside raxl."""
+    """The versions in the Python that Ray runs in: beside the raylet, else beside who asked."""
     own = process(case, "versions")
     for one in raylets(case):
         told = one["versions"]
@@ -78,4 +89,6 @@ def versions(case: Case) -> Reading:
             whole = python if python and python.startswith(f"{told['python']}.") else told["python"]
             known = own.value["libraries"] if own.known else {}
             return Reading({**told, "python": whole, "libraries": known}, f"/proc/{one['pid']}/exe")
+    if own.known and (reason := unseen(case)) is not None:
+        return Reading(None, "/proc", reason, "the raylet's own Python could not be looked into")
     return own
