@@ -24,6 +24,7 @@ H100 = "nvidia-hgx-h100"
 VERSION, FIRMWARE = "fleet.version-outlier", "fleet.firmware-outlier"
 SETTINGS, SHAPE = "fleet.config-outlier", "fleet.topology-outlier"
 XML, VBIOS = Question("command", "nvidia-smi -q -x"), "96.00.A5.00.01"
+NIC = "/sys/class/infiniband/mlx5_0"
 KERNEL = "/proc/sys/kernel/osrelease"
 
 
@@ -99,6 +100,12 @@ def test_a_vbios_that_differs_warns() -> None:
         recording.name = f"node-{number}"
     assert wrong(FIRMWARE, made) == {("node-2", "NVIDIA H100 80GB HBM3 vbios"): "warn"}
     assert wrong(FIRMWARE, made[:2]) == {}
+
+
+def test_firmware_of_a_nic_that_differs_warns() -> None:
+    old, new = (f"{NIC}/fw_ver=28.39.1002",), (f"{NIC}/fw_ver=28.43.1000",)
+    found = wrong(FIRMWARE, nodes(old, old, new))
+    assert found == {("node-2", "MT4129 firmware"): "warn"}
 
 
 def test_kernel_parameters_and_variables_that_differ() -> None:

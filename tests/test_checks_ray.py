@@ -210,6 +210,14 @@ def test_accelerator_type(name: str, kind: str | None, status: str) -> None:
         ("amd-mi300x-spx", {"HIP_VISIBLE_DEVICES": "0", "CUDA_VISIBLE_DEVICES": "0"}, "ok", "name what is there"),
         ("amd-mi300x-spx", {"HIP_VISIBLE_DEVICES": "0", "CUDA_VISIBLE_DEVICES": "1"}, "fail", "differ"),
         ("amd-mi300x-spx", {"ROCR_VISIBLE_DEVICES": "0"}, "fail", "which Ray refuses"),
+        ("amd-mi300x-spx", {"ROCR_VISIBLE_DEVICES": ""}, "ok", "hides all on purpose"),
+        (
+            "amd-mi300x-spx",
+            {"ROCR_VISIBLE_DEVICES": "0,1", "HIP_VISIBLE_DEVICES": "2"},
+            "fail",
+            "names 2, and there are 2",
+        ),
+        ("nvidia-hgx-h100-gpu-lost", {"CUDA_VISIBLE_DEVICES": "5,6"}, "ok", "names what is there"),
         (
             "amd-mi300x-spx",
             {"ROCR_VISIBLE_DEVICES": "1", "CUDA_VISIBLE_DEVICES": "0,1"},
@@ -540,3 +548,11 @@ def test_a_tpu_beside_an_rtx_5090_in_other_tools_files(tmp_path: Path) -> None:
     assert statuses("ray.resource-vs-hardware", recording) == {GPU: "fail", "ray.TPU": "unknown"}
     well = dumped(tmp_path, smi=WHOLE_GPU, ray=nodes_of({"GPU": 1.0, "CPU": 16.0}))
     assert statuses("ray.resource-vs-hardware", well) == {GPU: "ok"}
+
+
+def test_a_raylet_of_another_user_is_for_root_alone() -> None:
+    hidden = table(raylets=[raylet(environment=None, plasma=None)])
+    recording = variant(H100, hidden, ("process root", False), "/proc/2/comm=kthreadd")
+    for check in ("ray.visible-devices", "ray.object-store"):
+        found = one(check, recording)
+        assert (found.status, found.is_ruled_out) == ("skip", True)

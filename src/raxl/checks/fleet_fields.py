@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 
 from raxl.checks import Case
 from raxl.checks.raylets import environments, versions
-from raxl.model.facts import Reading
+from raxl.model.facts import NOT_READ, Reading
 from raxl.topology import working
 from raxl.topology.reasons import Why
 from raxl.topology.shape import shape
@@ -53,8 +53,18 @@ def of_firmware(case: Case) -> dict[str, str]:
     for readings in case.facts.rdma.values():
         for name, value in _texts(readings, _FIRMWARE).items():
             found.setdefault(f"NIC {name}", set()).add(value)
+    for model, version in _of_nics(case):
+        found.setdefault(f"{model} firmware", set()).add(version)
     found |= {name: {text} for name, text in _texts(case.facts.host, _FIRMWARE).items()}
     return {name: " and ".join(sorted(values))[:_MOST] for name, values in found.items()}
+
+
+def _of_nics(case: Case) -> Iterator[tuple[str, str]]:
+    reading = case.facts.drivers.get("rdma.firmware", NOT_READ)
+    told = reading.value if reading.known else {}
+    for nic in case.node.nics:
+        if nic.id in told:
+            yield nic.model or nic.kind or "NIC", str(told[nic.id])
 
 
 def of_settings(case: Case) -> dict[str, str]:

@@ -11,7 +11,7 @@ from raxl.checks.ray_cluster import not_asked, only
 from raxl.checks.raylets import silence, unheard, versions
 from raxl.checks.words import listed
 from raxl.model.cluster import DEAD
-from raxl.model.finding import STANDARD, Evidence
+from raxl.model.finding import ROOT, STANDARD, Evidence
 from raxl.model.problem import NOT_ASKED
 
 _RUNTIME = re.compile(r"nvidia-cuda-runtime(-cu\d+)?")
@@ -30,6 +30,7 @@ _COMPATIBLE = "cuda-compat"
     P0,
     STANDARD,
     "config",
+    vantage=ROOT,
     reference="https://docs.nvidia.com/deploy/cuda-compatibility/",
 )
 def cuda_driver(case: Case) -> Iterator[Verdict]:
@@ -201,6 +202,7 @@ def _alike(fleet: Fleet, groups: Mapping[tuple[str, ...], Mapping[str, Mapping[s
     P1,
     STANDARD,
     "config",
+    vantage=ROOT,
     reference="https://github.com/NVIDIA/nccl/issues/2186",
 )
 def known_bad(case: Case) -> Iterator[Verdict]:

@@ -9,7 +9,7 @@ from raxl.checks import P0, Case, Verdict, check, fail, ok, skip, unknown
 from raxl.checks.raylets import Environment, environments, raylets, unheard, unseen
 from raxl.checks.words import listed
 from raxl.model.accelerator import Accelerator
-from raxl.model.finding import QUICK
+from raxl.model.finding import QUICK, ROOT
 from raxl.model.problem import NOT_ASKED
 from raxl.topology import ray_lists, ray_visible
 from raxl.topology.ray_counts import AMD, GPUS, NVIDIA, OTHERS, Count, Family
@@ -33,6 +33,7 @@ _LONGEST = 80
     P0,
     QUICK,
     "config",
+    vantage=ROOT,
     reference="https://github.com/ray-project/ray/issues/53737",
 )
 def visible_devices(case: Case) -> Iterator[Verdict]:
@@ -87,8 +88,9 @@ def _of_amd(environment: Environment, devices: Sequence[Accelerator]) -> Iterato
     names = [name for name in (_ROCR, _HIP, _CUDA) if name in variables]
     left = _left(variables.get(_ROCR), devices)
     if _ROCR in variables and variables[_ROCR].strip() not in _HIDDEN:
+        refused = "and HIP counts in what it leaves" if _HIP in variables else "which Ray refuses"
         order = " before ".join(names) if len(names) > 1 else _ROCR
-        words = f"{_ROCR}={_cut(variables[_ROCR])} is set, which Ray refuses; {order} "
+        words = f"{_ROCR}={_cut(variables[_ROCR])} is set, {refused}; {order} "
         words += f"leaves {len(left)} of {len(devices)} GPUs"
         beyond = [
             f"{name}={_cut(variables[name])} {fault}"
@@ -121,7 +123,7 @@ def _fault(environment: Environment, words: str, names: Sequence[str], step: str
 
 
 def _of(family: Family, devices: Sequence[Accelerator]) -> list[Accelerator]:
-    return [device for device in devices if device.vendor == family.vendor and device.state != "lost"]
+    return [device for device in devices if device.vendor == family.vendor]
 
 
 def _found(family: Family, variables: Mapping[str, str], is_rays: bool) -> Found | None:

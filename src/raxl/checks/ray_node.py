@@ -9,7 +9,7 @@ from raxl.checks import P0, P1, Case, Verdict, check, fail, ok, skip, unknown, u
 from raxl.checks.raylets import environments, process, raylets, unasked, unheard
 from raxl.checks.words import listed, size
 from raxl.model.cluster import ALIVE, DEAD
-from raxl.model.finding import HOST, QUICK, STANDARD, Evidence
+from raxl.model.finding import HOST, QUICK, ROOT, STANDARD, Evidence
 from raxl.model.label import ACCELERATOR_TYPE
 from raxl.model.problem import NOT_ASKED, NOT_PERMITTED
 from raxl.topology import label_check, labels
@@ -26,7 +26,7 @@ _PINS = "--node-manager-port 6800 --object-manager-port 6801 --min-worker-port 1
     P0,
     QUICK,
     "config",
-    vantage=HOST,
+    vantage=ROOT,
     reference="https://docs.ray.io/en/latest/ray-core/configure.html",
 )
 def object_store(case: Case, fail_share: float = 0.95) -> Iterator[Verdict]:

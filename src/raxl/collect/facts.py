@@ -35,5 +35,13 @@ def of(recording: Recording, node: Node) -> Facts:
             rdma.listing.message,
         ),
         vantage=vantage.readings(host),
+        drivers={"rdma.firmware": _firmware(rdma)},
         processes=processes.readings(host),
     )
+
+
+def _firmware(rdma: infiniband.Answers) -> Reading:
+    """By RDMA device, the version of its firmware, of those that tell one."""
+    told = {one.name: one.firmware for one in infiniband.parse(rdma) if one.firmware}
+    listing = rdma.listing
+    return Reading(told if listing.known else None, infiniband.FOLDER, listing.reason, listing.message)
