@@ -45,6 +45,7 @@ CLUSTERS = (
     "test_bench_links.py",
     "test_bench_nixl.py",
     "test_cluster.py",
+    "test_cluster_diagnose.py",
     "test_cluster_faults.py",
     "test_cluster_labels.py",
     "test_lab.py",

@@ -37,6 +37,13 @@ MODULES = (
     "interfaces",
     "library_settings",
     "library_logs",
+    "ray_resources",
+    "ray_environment",
+    "ray_node",
+    "ray_cluster",
+    "ray_processes",
+    "libraries",
+    "fleet",
 )
 """The files of this folder that hold checks."""
 

@@ -13,6 +13,7 @@ from raxl.sources import (
     modules,
     nvidia_driver,
     peers,
+    processes,
     system,
     vantage,
 )
@@ -39,10 +40,23 @@ def of(recording: Recording, node: Node) -> Facts:
         ),
         vantage=vantage.readings(host),
         devices={**family_facts.devices(host, node), **nvidia.devices},
-        drivers={**family_facts.drivers(host, node), **nvidia_driver.readings(host), **nvidia.driver},
+        drivers={
+            **family_facts.drivers(host, node),
+            **nvidia_driver.readings(host),
+            **nvidia.driver,
+            "rdma.firmware": _firmware(rdma),
+        },
         pcie=pcie_facts.of(host, node, peers.parse(peers.ask(host), loaded, parameters)),
         host=machine_facts.host(host),
         rdma=machine_facts.rdma(host),
         networks=machine_facts.networks(host),
         logs=machine_facts.logs(host),
+        processes=processes.readings(host),
     )
+
+
+def _firmware(rdma: infiniband.Answers) -> Reading:
+    """By RDMA device, the version of its firmware, of those that tell one."""
+    told = {one.name: one.firmware for one in infiniband.parse(rdma) if one.firmware}
+    listing = rdma.listing
+    return Reading(told if listing.known else None, infiniband.FOLDER, listing.reason, listing.message)

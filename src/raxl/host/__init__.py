@@ -60,8 +60,8 @@ class Host(Protocol):
         """A call of a vendor's library: plain data, as the library class of that name gives it. `start` comes first."""
 
     def process(self, name: str) -> Answer:
-        """What the kernel tells this process: `uname`, `hostname`, `limits`, `environment`; and `packages`, those of
-        Ray's that can be imported here. A dict, str or list of str."""
+        """What the kernel tells this process: `uname`, `hostname`, `limits`, `environment`, of others `processes`; and
+        `packages`, those of Ray's that can be imported here, and `versions` of more. A dict, str or list of str."""
 
     def metadata(self, service: str, path: str) -> Answer:
         """What a cloud's metadata service (`aws`, `gcp`, `azure`, `oci`) holds at a path of the allow-list; a str."""

@@ -153,6 +153,8 @@ class LiveHost:
 
     def process(self, name: str) -> Answer:
         try:
+            if name in _BELOW_ROOT:
+                return Answer(_BELOW_ROOT[name](self._root))
             return Answer(_PROCESS_QUESTIONS[name]())
         except (OSError, KeyError, ValueError) as error:
             return Answer(None, "failed", f"{type(error).__name__}: {error}")
@@ -280,3 +282,19 @@ _PROCESS_QUESTIONS: Dict[str, Callable[[], Any]] = {
     "nvidia_control": _nvidia_control,
     "addresses": _addresses,
 }
+
+
+def _processes(root: str) -> dict[str, Any]:
+    from raxl.host import process_table  # only checks pay for it
+
+    return process_table.table(root)
+
+
+def _versions(root: str) -> dict[str, Any]:
+    from raxl.host import package_versions
+
+    return package_versions.versions(root)
+
+
+_BELOW_ROOT: Dict[str, Callable[[str], Any]] = {"processes": _processes, "versions": _versions}
+"""Questions of which the answer is another where the host's file system is mounted."""

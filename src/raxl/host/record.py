@@ -28,6 +28,8 @@ OF_PROCESS = {
     "device_nodes": dict,
     "nvidia_control": dict,
     "addresses": dict,
+    "processes": dict,
+    "versions": dict,
 }
 """What the kernel tells the asking process, by name."""
 NOT_RECORDED = Answer(None, "not-asked", "the recording does not hold this question")

@@ -85,6 +85,7 @@ CHECKED = (
     "interfaces",
     "filesystems",
     "nvidia_control",
+    "processes",
 )
 """Sources in the same way that checks alone go by; but for `_DRIVEN` they ask no driver."""
 
