@@ -154,7 +154,9 @@ class LiveHost:
     def process(self, name: str) -> Answer:
         try:
             return Answer(_PROCESS_QUESTIONS[name]())
-        except (OSError, KeyError, ValueError) as error:
+        except OSError as error:
+            return refusal(error)
+        except (KeyError, ValueError) as error:
             return Answer(None, "failed", f"{type(error).__name__}: {error}")
 
     def metadata(self, service: str, path: str) -> Answer:
@@ -221,7 +223,7 @@ def _collect(child: Any, program: str, seconds: float) -> Answer:
             return Answer(None, "timed-out", f"{program} did not end within {seconds:g} s")
         time.sleep(0.005)
     stdout, stderr = (b"".join(parts).decode("utf-8", "surrogateescape") for parts in outputs.values())
-    return Answer(CommandOutput(child.returncode, allowed.command_output(stdout), stderr))
+    return Answer(CommandOutput(child.returncode, allowed.output_of(program, stdout), stderr))
 
 
 def _uname() -> dict[str, str]:
@@ -244,6 +246,12 @@ def _packages() -> list[str]:
     return [name for name in BESIDE_RAY if find_spec(name) is not None]
 
 
+def _kernel_log() -> dict[str, Any]:
+    from raxl.host import kernel_ring  # only who checks pays for it
+
+    return kernel_ring.read()
+
+
 _PROCESS_QUESTIONS: Dict[str, Callable[[], Any]] = {
     "uname": _uname,
     "hostname": lambda: os.uname().nodename,
@@ -251,4 +259,5 @@ _PROCESS_QUESTIONS: Dict[str, Callable[[], Any]] = {
     "environment": lambda: allowed.environment(os.environ),
     "root": lambda: os.geteuid() == 0,
     "packages": _packages,
+    "kernel_log": _kernel_log,
 }

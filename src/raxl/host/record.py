@@ -17,7 +17,15 @@ def question_of_call(name: str, method: str, arguments: Sequence[object]) -> Que
     return Question("library", " ".join((name, method, *map(str, arguments))))
 
 
-OF_PROCESS = {"uname": dict, "limits": dict, "environment": dict, "hostname": str, "packages": list, "root": bool}
+OF_PROCESS = {
+    "uname": dict,
+    "limits": dict,
+    "environment": dict,
+    "hostname": str,
+    "packages": list,
+    "root": bool,
+    "kernel_log": dict,
+}
 """What the kernel tells the asking process, by name."""
 NOT_RECORDED = Answer(None, "not-asked", "the recording does not hold this question")
 
