@@ -7,7 +7,10 @@ from raxl.host.replay import ReplayHost
 from raxl.model.facts import Facts, Reading
 from raxl.model.node import Node
 from raxl.sources import (
+    edac,
+    fabric_manager_log,
     infiniband,
+    kernel_log,
     limits,
     modules,
     system,
@@ -34,4 +37,7 @@ def of(recording: Recording, node: Node) -> Facts:
             rdma.listing.message,
         ),
         vantage=vantage.readings(host),
+        kernel_log=kernel_log.readings(host),
+        host={"memory_errors": edac.readings(host)},
+        logs={"fabric manager": fabric_manager_log.readings(host)},
     )

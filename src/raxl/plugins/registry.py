@@ -72,7 +72,7 @@ BINDINGS = ("pynvml", "amdsmi", "ray")
 SOURCES = ("pci", "numa", "cpu", "system", "netdev", "infiniband", "modules", "limits", "peers", "ray_view")
 """Vendor-neutral sources, each a module of `raxl.sources` with an `ask`."""
 
-CHECKED = ("vantage",)
+CHECKED = ("vantage", "kernel_log", "edac")
 """Sources in the same way that checks alone go by; they ask no driver."""
 
 COMMON, CHECKS, QUICK = "common", "checks", "quick"
