@@ -7,7 +7,14 @@ from importlib import import_module
 
 from raxl.checks import Check
 
-MODULES = ("host",)
+MODULES = (
+    "host",
+    "kernel_events",
+    "nvidia_xid",
+    "nvswitch_log",
+    "amd_events",
+    "bus_events",
+)
 """The files of this folder that hold checks."""
 
 
