@@ -44,6 +44,11 @@ MODULES = (
     "ray_processes",
     "libraries",
     "fleet",
+    "kernel_events",
+    "nvidia_xid",
+    "nvswitch_log",
+    "amd_events",
+    "bus_events",
 )
 """The files of this folder that hold checks."""
 

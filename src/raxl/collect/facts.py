@@ -8,7 +8,10 @@ from raxl.host.replay import ReplayHost
 from raxl.model.facts import Facts, Reading
 from raxl.model.node import Node
 from raxl.sources import (
+    edac,
+    fabric_manager_log,
     infiniband,
+    kernel_log,
     limits,
     modules,
     nvidia_driver,
@@ -47,11 +50,12 @@ def of(recording: Recording, node: Node) -> Facts:
             "rdma.firmware": _firmware(rdma),
         },
         pcie=pcie_facts.of(host, node, peers.parse(peers.ask(host), loaded, parameters)),
-        host=machine_facts.host(host),
+        host={**machine_facts.host(host), "memory_errors": edac.readings(host)},
         rdma=machine_facts.rdma(host),
         networks=machine_facts.networks(host),
-        logs=machine_facts.logs(host),
+        logs={**machine_facts.logs(host), "fabric manager": fabric_manager_log.readings(host)},
         processes=processes.readings(host),
+        kernel_log=kernel_log.readings(host),
     )
 
 

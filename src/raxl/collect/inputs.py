@@ -8,7 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Iterable, Mapping, NamedTuple, Sequence, TypeVar
 
-from raxl.collect import clock, machines
+from raxl.collect import clock, log_stream, machines
 from raxl.errors import CannotStart, NoNodes, TooLarge, UnknownForm, UnreadableInput
 from raxl.host import Answer, CommandOutput, Question, allowed, archive, plain_archive, snapshot
 from raxl.host.record import Recording
@@ -108,7 +108,10 @@ def _empty(path: str) -> Recording:
 
 def _open(path: str) -> list[Recording]:
     if path == STANDARD_INPUT:
-        return _from_bytes(sys.stdin.buffer.read(archive.LARGEST + 1), path)
+        start = sys.stdin.buffer.read(log_stream.LARGEST_WHOLE)
+        if len(start) == log_stream.LARGEST_WHOLE and log_stream.is_log(start):
+            return _of_log(log_stream.condensed(sys.stdin.buffer, start), path)
+        return _from_bytes(start + sys.stdin.buffer.read(archive.LARGEST + 1 - len(start)), path)
     if not os.path.lexists(path):
         raise UnreadableInput(f"{path or repr(path)}: no such file")
     try:
@@ -130,6 +133,10 @@ def _open_file(path: str) -> list[Recording]:
                     return snapshot.read(files, path, top)
                 file.seek(0)
             return _from_archive(archive.entries(file, path), path)
+        file.seek(0)
+        if status.st_size > log_stream.LARGEST_WHOLE and log_stream.is_log(file.read(log_stream.HEAD)):
+            file.seek(0)
+            return _of_log(log_stream.condensed(file), path)
         if status.st_size > LARGEST_TEXT:
             raise TooLarge(f"{path} is larger than 256 MiB")
         file.seek(0)
@@ -156,6 +163,14 @@ def _from_bytes(content: bytes, path: str) -> list[Recording]:
         for other in others:
             recordings.append(_empty(path))
             recordings[-1].answers[question] = _answer(question, other)
+    return recordings
+
+
+def _of_log(logs: Sequence[str], path: str) -> list[Recording]:
+    """A machine for each log that a file held."""
+    recordings = [_empty(path) for _ in logs]
+    for recording, text in zip(recordings, logs, strict=True):
+        recording.answers[Question("document", log_stream.FORM)] = Answer(text)
     return recordings
 
 

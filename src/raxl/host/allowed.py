@@ -105,6 +105,17 @@ def is_data(path: str) -> bool:
     return _DATA.fullmatch(path) is not None
 
 
+def output_of(program: str, text: str) -> str:
+    """What a program printed as it may be recorded; of a kernel's log, the lines of the catalogue."""
+    if program != "journalctl":
+        return command_output(text)
+    import json
+
+    from raxl.host.kernel_condense import condensed
+
+    return json.dumps(condensed(text.split("\n"))) + "\n"
+
+
 def command_output(text: str) -> str:
     """A command's output without the arguments of the processes that it lists: a process keeps its program's name.
 

@@ -156,7 +156,9 @@ class LiveHost:
             if name in _BELOW_ROOT:
                 return Answer(_BELOW_ROOT[name](self._root))
             return Answer(_PROCESS_QUESTIONS[name]())
-        except (OSError, KeyError, ValueError) as error:
+        except OSError as error:
+            return refusal(error)
+        except (KeyError, ValueError) as error:
             return Answer(None, "failed", f"{type(error).__name__}: {error}")
 
     def metadata(self, service: str, path: str) -> Answer:
@@ -223,7 +225,7 @@ def _collect(child: Any, program: str, seconds: float) -> Answer:
             return Answer(None, "timed-out", f"{program} did not end within {seconds:g} s")
         time.sleep(0.005)
     stdout, stderr = (b"".join(parts).decode("utf-8", "surrogateescape") for parts in outputs.values())
-    return Answer(CommandOutput(child.returncode, allowed.command_output(stdout), stderr))
+    return Answer(CommandOutput(child.returncode, allowed.output_of(program, stdout), stderr))
 
 
 def _uname() -> dict[str, str]:
@@ -270,6 +272,12 @@ def _addresses() -> dict[str, Any]:
     return addresses()
 
 
+def _kernel_log() -> dict[str, Any]:
+    from raxl.host import kernel_ring  # only who checks pays for it
+
+    return kernel_ring.read()
+
+
 _PROCESS_QUESTIONS: Dict[str, Callable[[], Any]] = {
     "uname": _uname,
     "hostname": lambda: os.uname().nodename,
@@ -281,6 +289,7 @@ _PROCESS_QUESTIONS: Dict[str, Callable[[], Any]] = {
     "device_nodes": _device_nodes,
     "nvidia_control": _nvidia_control,
     "addresses": _addresses,
+    "kernel_log": _kernel_log,
 }
 
 

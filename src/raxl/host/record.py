@@ -30,6 +30,7 @@ OF_PROCESS = {
     "addresses": dict,
     "processes": dict,
     "versions": dict,
+    "kernel_log": dict,
 }
 """What the kernel tells the asking process, by name."""
 NOT_RECORDED = Answer(None, "not-asked", "the recording does not hold this question")

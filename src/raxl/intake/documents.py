@@ -58,6 +58,8 @@ TEXTS: dict[str, str] = {
     "xpu-smi discovery": "raxl.intake.xpu_smi_table",
     "xpu-smi topology": "raxl.intake.xpu_smi_topo",
     "ray nodes": "raxl.intake.ray_dump",
+    "kernel-log": "raxl.intake.kernel_log",
+    "fabric manager log": "raxl.intake.fabric_manager_log",
 }
 """By form, the module that reads it: `recognises(text)` whether such an output is in it, `own(text)` that output alone,
 `parse(text)` what it says. Imported when there is a text to recognise or such a document to read."""

@@ -23,6 +23,7 @@ KNOWN = (
     "npu-smi info and its -t topo, a GPUStack worker's record, xpu-smi discovery and topology (text, JSON), "
     "rbln-smi, furiosa-smi, tt-smi -s, Tenstorrent cluster descriptors, mx-smi, "
     "ray.nodes(), ray list nodes, "
+    "kernel logs (dmesg, kmsg, journal, syslog), a fabric manager's log, "
     "metadata of AWS, Azure, Google Cloud and OCI, NetQ's compute nodes, kubectl get nodes (JSON, YAML), "
     "Slurm's topology.conf, topology.yaml and scontrol show topo, Topograph's cluster models"
 )

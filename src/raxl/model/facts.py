@@ -56,6 +56,8 @@ class KernelEvent:
     """0 is the boot that the log ends in; 1 the one before."""
     order: int = 0
     """The number of its first line in the log."""
+    ends: int = 0
+    """The number of its last line."""
     seconds: float | None = None
     """When it was first told, on whatever clock the log has; to be compared within one log alone."""
 

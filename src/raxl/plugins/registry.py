@@ -74,6 +74,8 @@ SOURCES = ("pci", "numa", "cpu", "system", "netdev", "infiniband", "modules", "l
 
 CHECKED = (
     "vantage",
+    "kernel_log",
+    "edac",
     "nvidia_driver",
     "pcie_health",
     "amd_health",

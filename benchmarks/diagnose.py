@@ -1,0 +1,89 @@
+"""What `raxl diagnose` costs.
+
+    python benchmarks/diagnose.py
+
+`kernel log`: 100 MB with 800,000 copies of one event, as a driver writes them whose channels are torn down, and 100 MB
+in which nothing happens. Each is read by the command as a child of this process; within 10 s and 200 MiB resident.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+LINES = 800_000
+MOST_SECONDS = 10.0
+MOST_BYTES = 200 << 20
+COMMAND = (sys.executable, "-m", "raxl", "diagnose", "--format", "json")
+
+
+class Cost(NamedTuple):
+    """Of one run: its wall clock, the most memory that it held, and what it printed."""
+
+    seconds: float
+    peak_bytes: int
+    document: dict[str, object]
+
+
+def flood(number: int) -> str:
+    return (
+        f"[{1000 + number * 0.01:12.6f}] NVRM: Xid (PCI:0000:61:00): 45, pid={1496200 + number % 29}, name=python3, "
+        f"Ch {number:08x}, errorString CTX SWITCH TIMEOUT, Info 0x1c00a\n"
+    )
+
+
+def quiet(number: int) -> str:
+    return (
+        f'[{1000 + number * 0.01:12.6f}] audit: type=1400 audit(1704063{number:06d}.456:2): apparmor="STATUS" '
+        f'operation="profile_load" name="job-{number}"\n'
+    )
+
+
+def write(path: Path, line: Callable[[int], str]) -> None:
+    with path.open("w") as file:
+        file.writelines(map(line, range(LINES)))
+
+
+def run(path: Path) -> Cost:
+    """Runs the command on a log; the peak is that of this child alone (wait4(2))."""
+    begun = time.perf_counter()
+    with tempfile.TemporaryFile() as output:
+        child = subprocess.Popen([*COMMAND, "--from", str(path)], stdout=output)
+        _, _, usage = os.wait4(child.pid, 0)
+        seconds = time.perf_counter() - begun
+        output.seek(0)
+        return Cost(seconds, peak(usage), json.load(output))
+
+
+def peak(usage: resource.struct_rusage) -> int:
+    return usage.ru_maxrss << 10
+
+
+def kernel_log() -> bool:
+    """Prints a line a log; whether all are within the bounds."""
+    held = True
+    with tempfile.TemporaryDirectory() as folder:
+        for name, line in (("800,000 copies of one event", flood), ("nothing happens", quiet)):
+            path = Path(folder) / "kernel.log"
+            write(path, line)
+            cost = run(path)
+            within = cost.seconds <= MOST_SECONDS and cost.peak_bytes <= MOST_BYTES
+            held = held and within
+            print(
+                f"kernel log, {path.stat().st_size / 1e6:.0f} MB, {name}: {cost.seconds:.1f} s (at most "
+                f"{MOST_SECONDS:g}), {cost.peak_bytes / (1 << 20):.0f} MiB resident (at most {MOST_BYTES >> 20})"
+                f"{'' if within else '  OVER'}"
+            )
+    return held
+
+
+if __name__ == "__main__":
+    sys.exit(0 if kernel_log() else 1)
