@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from raxl.checks import P0, P1, Case, Verdict, absent, check, evidence, fail, ok, unread, warn
-from raxl.checks.amd import dated, driven, events, named, own, read_of
+from raxl.checks.amd_gpus import dated, driven, events, named, own, read_of
 from raxl.checks.pcie_hops import unread_together
 from raxl.checks.words import counted, listed
 from raxl.model.accelerator import Accelerator

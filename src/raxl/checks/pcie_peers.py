@@ -19,8 +19,8 @@ _HANDED_ON = "vfio-pci"
 _MOST_DEVICES = 64
 _SWITCH_OFF = (
     "lspci -vvv shows ACSCtl; switch ACS (and, where no virtual machine needs it, the IOMMU: iommu=pt or off) off in "
-    "the firmware's setup, or clear ReqRedir and CmpltRedir at boot (setpci -s {} ECAP_ACS+6.w=0000); no job may run "
-    "meanwhile"
+    "the firmware's setup, or clear ReqRedir and CmpltRedir at boot (setpci -s {} ECAP_ACS+6.w=0000, each port); no "
+    "job may run meanwhile"
 )
 
 
@@ -113,7 +113,7 @@ def _redirecting(case: Case, turns: list[Turn], bad: list[str]) -> Verdict:
     ]
     named = f"{pairs[0].a.id} and {pairs[0].b.id}" + (f" and {len(pairs) - 1} more pairs" if len(pairs) > 1 else "")
     where = "a switch" if any(turn.is_switch for turn in pairs) else "root ports"
-    words = f"ACS redirects peer traffic at {listed(bad)} ({where}): it hinders {named}"
+    words = f"ACS redirects peer traffic at {listed(bad)} ({where}): between {named} it is slow, or lost"
     return warn("node", words, *shown, remedy=_SWITCH_OFF.format(bad[0]), remedy_class="config")
 
 
@@ -141,12 +141,13 @@ def p2p(case: Case) -> Iterator[Verdict]:
     if not pairs:
         yield skip("node", "no two NVIDIA GPUs here are joined by PCIe alone at one host bridge")
         return
-    said, silent = [], {}
+    said: list[str] = []
+    silent: dict[str, Reading] = {}
     for turn in pairs:
         claim = claims.get(frozenset((turn.a.address, turn.b.address)), NOT_READ)
         names = f"{turn.a.id} and {turn.b.id}"
         if not claim.known:
-            silent[names] = claim
+            silent.setdefault(turn.a.id, claim)
         elif claim.value == "ok" and (why := _hindered(case, turn)):
             words = f"the driver claims that {names} reach each other, and {why}: a collective may hang"
             remedy = f"{_SWITCH_OFF.format(turn.ports[0])}; until then run with NCCL_P2P_DISABLE=1"

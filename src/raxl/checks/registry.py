@@ -10,10 +10,12 @@ from raxl.checks import Check
 MODULES = (
     "host",
     "pcie_devices",
+    "accelerator_state",
     "pcie_link",
     "pcie_errors",
     "pcie_peers",
     "amd",
+    "amd_fabric",
     "amd_memory",
     "neuron",
     "tpu",
