@@ -102,6 +102,13 @@ def test_many_alike_are_counted_and_shown_on_demand() -> None:
     assert text(of(*alike), verbose=True).count("WARN") == 64
 
 
+def test_what_is_said_of_several_is_said_once() -> None:
+    same = [Finding("host.nofile", f"raylet {n}", "a", WARN, "only 1024 files", remedy="more") for n in range(6)]
+    told = text(of(*same))
+    assert told.count("WARN") == 1
+    assert "only 1024 files; so of 6: raylet 0, raylet 1, raylet 2, raylet 3 …" in told
+
+
 def test_nodes_without_fault_share_a_line() -> None:
     calm = [well("host.shm", f"gpu-{n:02}") for n in range(6, 9)]
     told = text(of(LOST, *calm))

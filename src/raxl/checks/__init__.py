@@ -24,6 +24,8 @@ from raxl.model.policy import Policy
 from raxl.model.problem import FAILED, NOT_APPLICABLE, NOT_ASKED, NOT_SUPPORTED
 
 P0, P1, P2 = "p0", "p1", "p2"
+FAMILIES = {"nvidia": "NVIDIA", "amd": "AMD", "tpu": "TPU", "neuron": "Neuron", "gaudi": "Gaudi", "intel": "Intel"}
+"""By vendor's id, how people call its accelerators."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +149,7 @@ def absent(case: Case, vendor: str) -> Verdict | None:
     unknown where nobody could tell; None where there is one."""
     if any(device.vendor == vendor for device in case.node.accelerators):
         return None
-    return without(case, f"{vendor} accelerator")
+    return without(case, f"{FAMILIES.get(vendor, vendor)} accelerator")
 
 
 def without(case: Case, what: str) -> Verdict:

@@ -17,7 +17,7 @@ _REASONS = {
     "not-present": "nothing there to read",
     "disagreement": "two readings contradict each other",
 }
-_MOST_NAMES = 12
+_MOST_NAMES, _MOST_SUBJECTS = 12, 4
 
 
 def counted(told: Sequence[Finding]) -> str:
@@ -38,6 +38,11 @@ def rest(one: Finding) -> str:
         return f" (at {one.first_seen})" if one.first_seen else ""
     since = f", first {one.first_seen}, last {one.last_seen}" if one.first_seen and one.last_seen else ""
     return f" ({one.count} times{since})"
+
+
+def named(subjects: Sequence[str]) -> str:
+    """`nvidia:0, nvidia:1, nvidia:2 …`"""
+    return ", ".join(subjects[:_MOST_SUBJECTS]) + (" …" if len(subjects) > _MOST_SUBJECTS else "")
 
 
 def gaps(told: Sequence[Finding]) -> list[str]:

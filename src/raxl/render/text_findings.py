@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from raxl.model.finding import FAIL, OK, SKIP, UNKNOWN, WARN, Coverage, Finding, Findings
-from raxl.render.findings_words import closing, counted, gaps, healthy, rest
+from raxl.render.findings_words import closing, counted, gaps, healthy, named, rest
 from raxl.render.text import Line, Page, Style, display_width, parted
 
 _HEADS: dict[str, tuple[str, Style]] = {
@@ -49,8 +49,8 @@ def _node(page: Page, name: str, coverage: Coverage | None, told: Sequence[Findi
     shown = [one for one in told if one.suppressed is None and (verbose or one.status in (FAIL, WARN))]
     column = min(max((display_width(one.check) for one in shown), default=0), _LONGEST_CHECK)
     body: list[Line] = []
-    for one, more in _thinned(shown, verbose):
-        body += _finding(page, one, column, verbose)
+    for one, others, more in _thinned(shown, verbose):
+        body += _finding(page, one, others, column, verbose)
         if more:
             body += page.fold(f"and {more} more like it (-v shows all)", _MARGIN, "dim", lead=(" " * _MARGIN, ""))
     if not verbose:
@@ -70,28 +70,31 @@ def _heading(page: Page, name: str, coverage: Coverage | None, told: Sequence[Fi
     return page.fold(words, hang=2, style="dim", lead=(f"{name}  ", "bold"))
 
 
-def _thinned(shown: Sequence[Finding], verbose: bool) -> Iterator[tuple[Finding, int]]:
-    """Each finding that is shown, and how many like it are not."""
-    alike: dict[tuple[str, str], list[Finding]] = {}
+def _thinned(shown: Sequence[Finding], verbose: bool) -> Iterator[tuple[Finding, Sequence[Finding], int]]:
+    """Each finding that is shown, the others that say the same of other subjects, and how many like it are not."""
+    alike: dict[tuple[str, str], dict[tuple[str, str | None], list[Finding]]] = {}
     for one in shown:
-        alike.setdefault((one.status, one.check), []).append(one)
-    for group in alike.values():
-        kept = group if verbose or len(group) <= _MOST_ALIKE + 1 else group[:_MOST_ALIKE]
-        for place, one in enumerate(kept):
-            yield one, len(group) - len(kept) if place == len(kept) - 1 else 0
+        same = alike.setdefault((one.status, one.check), {})
+        same.setdefault((one.message, one.remedy), []).append(one)
+    for groups in alike.values():
+        sets = list(groups.values())
+        kept = sets if verbose or len(sets) <= _MOST_ALIKE + 1 else sets[:_MOST_ALIKE]
+        hidden = sum(map(len, sets)) - sum(map(len, kept))
+        for place, (first, *others) in enumerate(kept):
+            yield first, others, hidden if place == len(kept) - 1 else 0
 
 
-def _finding(page: Page, one: Finding, column: int, verbose: bool) -> list[Line]:
+def _finding(page: Page, one: Finding, others: Sequence[Finding], column: int, verbose: bool) -> list[Line]:
     word, style = _HEADS[one.status]
-    lead = f"{word:<{_MARGIN}}{one.check:<{column}}  "
-    lines = page.fold(f"{one.message}{rest(one)}", hang=_MARGIN + column + 2)
     margin = " " * min(_MARGIN + column + 2, page.width // 3)
-    lines = page.fold(f"{one.message}{rest(one)}", hang=len(margin), lead=(lead, style))
+    also = f"; so of {len(others) + 1}: {named([one.subject, *(other.subject for other in others)])}" if others else ""
+    lead = f"{word:<{_MARGIN}}{one.check:<{column}}  "
+    lines = page.fold(f"{one.message}{rest(one)}{also}", hang=len(margin), lead=(lead, style))
     if one.remedy and one.status in (FAIL, WARN):
         lines += _remedy(page, one, margin)
     if verbose:
         for told in one.evidence:
-            lines += page.fold(f"{told.source}: {told.value}", len(margin) + 2, "dim", lead=(f"{margin}", ""))
+            lines += page.fold(f"{told.source}: {told.value}", len(margin) + 2, "dim", lead=(margin, ""))
     return lines
 
 
