@@ -29,6 +29,7 @@ captures: $(VENV)/.installed-dev
 bench: $(VENV)/.installed-dev $(VENV)/.debian
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/hang.py
+	$(BIN)/python benchmarks/diagnose.py
 
 # A Ray cluster of four hosts with recorded accelerators; `make lab RUN="raxl discover"` runs that on its head and ends.
 lab: $(VENV)/.installed-dev $(VENV)/.debian

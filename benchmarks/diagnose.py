@@ -4,6 +4,10 @@
 
 `kernel log`: 100 MB with 800,000 copies of one event, as a driver writes them whose channels are torn down, and 100 MB
 in which nothing happens. Each is read by the command as a child of this process; within 10 s and 200 MiB resident.
+
+`levels`: a live machine of eight GPUs (files of a recording below a RAXL_HOST_ROOT, with the stub of NVIDIA's library
+from the tests), whole, then with one file in five that never answers (a pipe that nobody writes into). Level quick is
+to end within 1 s, standard within 10 s; the interpreter's own start is told apart.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -19,8 +24,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
+
+import stubs
+
 LINES = 800_000
 MOST_SECONDS = 10.0
+MOST = {"quick": 1.0, "standard": 10.0}
+"""Seconds that a node may take, by level."""
 MOST_BYTES = 200 << 20
 COMMAND = (sys.executable, "-m", "raxl", "diagnose", "--format", "json")
 
@@ -85,5 +96,50 @@ def kernel_log() -> bool:
     return held
 
 
+def levels() -> bool:
+    """Prints a line a level and a machine, the median of five runs; whether all are within the bounds."""
+    start = statistics.median(timed([sys.executable, "-c", "import typer"], dict(os.environ))[0] for _ in range(5))
+    print(f"an interpreter that imports typer: {start:.2f} s")
+    held = True
+    with tempfile.TemporaryDirectory() as folder:
+        for name, hangs in (("whole", False), ("one file in five hangs", True)):
+            root = Path(folder) / name.replace(" ", "-")
+            stubs.build(stubs.NVML, "hgx-h100", root)
+            if hangs:
+                stopped = hang(root)
+                name = f"{name} ({stopped})"
+            environment = {**os.environ, "RAXL_HOST_ROOT": str(root)}
+            for level, most in MOST.items():
+                command = [sys.executable, "-m", "raxl", "diagnose", "--format", "json", "--level", level]
+                runs = [timed(command, environment) for _ in range(5)]
+                seconds = statistics.median(one for one, _ in runs)
+                summary = json.loads(runs[-1][1])["summary"]
+                held = held and seconds <= most
+                over = "" if seconds <= most else "  OVER"
+                print(f"{level:8} {name}: {seconds:.2f} s (at most {most:g})   {summary}{over}")
+    return held
+
+
+def timed(command: list[str], environment: dict[str, str]) -> tuple[float, str]:
+    begun = time.perf_counter()
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    return time.perf_counter() - begun, done.stdout
+
+
+def hang(root: Path) -> str:
+    """Puts a pipe in the place of each fifth file."""
+    files = sorted(
+        path for path in root.rglob("*") if path.is_file() and not path.is_symlink() and ".so" not in path.name
+    )
+    for path in files[::5]:
+        path.unlink()
+        os.mkfifo(path)
+    return f"{len(files[::5])} of {len(files)}"
+
+
+def main() -> int:
+    return 0 if kernel_log() & levels() else 1
+
+
 if __name__ == "__main__":
-    sys.exit(0 if kernel_log() else 1)
+    sys.exit(main())
