@@ -47,6 +47,7 @@ class Condenser:
         self._hosts: Dict[Optional[str], _Host] = {}
         self._like: Optional[Tuple[_Host, int, str, str]] = None
         """Of the last line that was taken apart: whose it is, and what stood before its text, digits apart."""
+        self._number = 0
         self.stamped = 0
         """How many lines had the kernel's stamp."""
         self.bare = 0
@@ -54,6 +55,7 @@ class Condenser:
 
     def feed(self, line: str) -> None:
         """Takes one line."""
+        self._number += 1
         if "\x1b" in line:
             line = _ESCAPE.sub("", line)
         if line.startswith(_BOOTS):
@@ -68,7 +70,7 @@ class Condenser:
         else:
             self.stamped += 1
         host = self._host(stamped.host)
-        host.take(stamped)
+        host.take(stamped, self._number)
         before = line[: stamped.begins]
         self._like = (host, len(before), before.translate(_DIGITS), stamped.host or "")
 
@@ -79,7 +81,9 @@ class Condenser:
             return False
         host, size, shape, name = self._like
         before = line[:size]
-        return before.translate(_DIGITS) == shape and name in before and host.again(line[size:], before)
+        return (
+            before.translate(_DIGITS) == shape and name in before and host.again(line[size:], before, self._number + 1)
+        )
 
     def take(self, text: str) -> None:
         """Takes whole lines at once, and looks only at those that may be of the catalogue: for long logs."""
@@ -87,13 +91,16 @@ class Condenser:
             text = _ESCAPE.sub("", text)
         before = {name: host.lines for name, host in self._hosts.items()}
         marked = _marked(text)
+        base, counted = self._number, 0
         for start in sorted(marked):
+            self._number += text.count("\n", counted, start)
+            counted = start
             line = text[start : marked[start]]
             if not self._is_copy(line):
                 self.feed(line)
-        named = Counter(first or second for first, second in HOSTS.findall(text, 0, _SAMPLE)) if marked else Counter()
-        if named:
-            named = Counter(first or second for first, second in HOSTS.findall(text))
+                self._number -= 1
+        self._number = base + text.count("\n")
+        named = Counter(map("".join, HOSTS.findall(text))) if HOSTS.search(text, 0, _SAMPLE) else {}
         for name, count in named.items() or {None: text.count("\n")}.items():
             host = self._host(name)
             host.lines = before.get(name, 0) + count
@@ -126,6 +133,7 @@ class _Host:
     def __init__(self) -> None:
         self.kept: Dict[Tuple[Any, ...], Log] = {}
         self.lines = 0
+        self._number = 0
         self._families: Dict[Tuple[Any, ...], int] = {}
         self._kinds: Set[Tuple[Any, ...]] = set()
         self._left_out = 0
@@ -139,8 +147,9 @@ class _Host:
         self._head, self._head_left = "", 0
         self._severity, self._is_pcie = "", False
 
-    def take(self, line: Stamped) -> None:
-        """Takes a line that the kernel wrote."""
+    def take(self, line: Stamped, number: int) -> None:
+        """Takes a line that the kernel wrote, which is so many lines down its file."""
+        self._number = number
         text = line.text.rstrip()
         if line.uptime_seconds is not None or text.startswith(_FIRST):
             self._place(line, text)
@@ -162,7 +171,7 @@ class _Host:
         if entry is not None:
             self._again(entry, line)
 
-    def again(self, text: str, before: str) -> bool:
+    def again(self, text: str, before: str, number: int) -> bool:
         """Counts the line if its text was seen lately; whether it was."""
         text = text.rstrip()
         known = text.partition(_CHANNEL)[0] if _XID in text else text
@@ -173,7 +182,7 @@ class _Host:
         entry = self._seen[known]
         if entry is not None:
             entry["count"] += 1
-            entry["ends"] = self.lines
+            entry["ends"] = number
             entry["last"] = before or entry["last"]
         return True
 
@@ -231,7 +240,7 @@ class _Host:
 
     def _again(self, entry: Log, line: Stamped) -> None:
         entry["count"] += 1
-        entry["ends"] = self.lines
+        entry["ends"] = self._number
         if line.stamp:
             entry["last"] = line.stamp
 
@@ -257,8 +266,8 @@ class _Host:
             "last": line.stamp or None,
             "count": 1,
             "boot": self._boot,
-            "order": self.lines,
-            "ends": self.lines,
+            "order": self._number,
+            "ends": self._number,
             "uptime": line.uptime_seconds,
         }
         return entry

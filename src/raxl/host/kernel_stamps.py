@@ -62,10 +62,11 @@ class Stamped(NamedTuple):
 
 HOSTS = re.compile(
     rf"^(?:(?:<\d{{1,3}}>)?(?:1 )?(?:{_DATED}) ([\w.:-]{{1,253}}) (?:kernel\b|\[)"
-    rf"|([A-Za-z0-9][\w.-]{{0,252}}): ?{_LEVEL}\[)",
+    rf"|([A-Za-z0-9][\w.-]{{0,252}}): ?{_LEVEL}\["
+    r"|\[\s{0,9}\d{1,10}\.\d{3,9}\] ([\w.-]{1,253}) kernel: )",
     re.MULTILINE,
 )
-"""The hosts that a log's lines name, in the first or in the second group."""
+"""The hosts that a log's lines name, in one of the groups."""
 
 
 class Splitter:
