@@ -44,6 +44,9 @@ FORMS = {
     "syslog over the net": ("<4>Nov 12 03:04:05 gpu-17 kernel: {}", "gpu-17", "Nov 12 03:04:05"),
     "RFC 5424": ("<4>1 2026-11-12T03:04:05Z gpu-17 kernel - - - {}", "gpu-17", "2026-11-12T03:04:05Z"),
     "netconsole through syslog": ("Nov 12 03:04:05 192.0.2.7 [ 1843.308145] {}", None, "Nov 12 03:04:05"),
+    "dmesg -H": ("[Nov12 03:04] {}", None, "Nov12 03:04"),
+    "dmesg -H, the next line": ("[  +0.000012] {}", None, None),
+    "a pod's log": ("2026-11-12T03:04:05.123456789Z [ 1843.308145] {}", None, "1843.308145"),
     "pdsh": ("gpu-17: [ 1843.308145] {}", None, "1843.308145"),
     "colours": ("\x1b[32m[ 1843.308145] \x1b[0m\x1b[31m{}\x1b[0m", None, "1843.308145"),
     "Windows": ("[ 1843.308145] {}\r", None, "1843.308145"),
@@ -136,6 +139,12 @@ def test_eleven_thousand_lines_are_one_finding() -> None:
     assert (finding.status, finding.count) == ("ok", 11_000)
 
 
+def test_copies_that_syslog_left_out_count() -> None:
+    line = "Nov 12 03:04:05 gpu-17 kernel: "
+    (event,) = events(f"{line}[ 1843.308145] {XID}\n{line}message repeated 7 times: [ [ 1843.308150] {XID}]\n")
+    assert event.count == 8
+
+
 def test_what_is_kept_is_bounded_and_counts_all() -> None:
     lines = [f"NVRM: Xid (PCI:0000:61:00): 45, pid={place}, name=python3, Ch 0" for place in range(3000)]
     told = events(stamped(*lines))
@@ -201,6 +210,11 @@ XIDS = {
         "154",
         "0008:01:00",
         {"value": "0x1", "action": "GPU Reset Required"},
+    ),
+    "NVRM: Xid (PCI:0000:61:00 GPU-I:05): 13, pid=7, name=p, Graphics SM": (
+        "13",
+        "0000:61:00",
+        {"instance": "05", "pid": "7", "process": "p"},
     ),
     "NVRM: Xid (PCI:0000:61:00): 119": ("119", "0000:61:00", {}),
 }

@@ -27,6 +27,8 @@ _BOOTS = ("-- Boot ", "-- Reboot")
 _FIRST = "Linux version "
 _BOOT_MARKS = (_FIRST, "[    0.", "-- Boot ", "-- Reboot")
 _SAMPLE = 1 << 12
+_REPEATED = re.compile(r"message repeated (\d{1,9}) times: \[ ?(?:\[\s{0,9}\d{1,10}\.\d{3,9}\] )?(.*)\]")
+"""What syslog writes in place of copies."""
 _DIGITS = dict.fromkeys(map(ord, "0123456789"), "0")
 _HEAD = "NVRM: The NVIDIA GPU "
 _XID, _CHANNEL = "NVRM: Xid (", ", Ch "
@@ -159,17 +161,21 @@ class _Host:
             self._newest = line.stamp
             if self._oldest is None:
                 self._oldest = line.stamp
+        copies = 1
+        repeated = _REPEATED.fullmatch(text) if text.startswith("message repeated ") else None
+        if repeated:
+            copies, text = int(repeated[1]), repeated[2]
         if text.startswith("NVRM: "):
             text = self._of_driver(text)
         elif "[Hardware Error]" in text:
             text = self._of_firmware(text)
         known = text.partition(_CHANNEL)[0] if _XID in text else text
         if known not in self._seen:
-            self._new(line, text, known)
+            self._new(line, text, known, copies)
             return
         entry = self._seen[known]
         if entry is not None:
-            self._again(entry, line)
+            self._again(entry, line, copies)
 
     def again(self, text: str, before: str, number: int) -> bool:
         """Counts the line if its text was seen lately; whether it was."""
@@ -231,20 +237,20 @@ class _Host:
         if now is not None:
             self._uptime = now
 
-    def _new(self, line: Stamped, text: str, known: str) -> None:
+    def _new(self, line: Stamped, text: str, known: str, copies: int) -> None:
         """Keeps a text that was not seen lately, where it is of the catalogue."""
         if len(self._seen) >= _REMEMBERED:
             self._seen.clear()
         found = telling(text)
-        self._seen[known] = None if found is None else self._entry(line, found)
+        self._seen[known] = None if found is None else self._entry(line, found, copies)
 
-    def _again(self, entry: Log, line: Stamped) -> None:
-        entry["count"] += 1
+    def _again(self, entry: Log, line: Stamped, copies: int) -> None:
+        entry["count"] += copies
         entry["ends"] = self._number
         if line.stamp:
             entry["last"] = line.stamp
 
-    def _entry(self, line: Stamped, found: Line) -> Optional[Log]:
+    def _entry(self, line: Stamped, found: Line, copies: int) -> Optional[Log]:
         key: Tuple[Any, ...] = (self._boot, *found.key)
         family = (self._boot, *found.family)
         entry = self.kept.get(key)
@@ -252,7 +258,7 @@ class _Host:
             key = (self._boot, "others", *family)
             entry = self.kept.get(key)
         if entry is not None:
-            self._again(entry, line)
+            self._again(entry, line, copies)
             return entry
         kind = (found.kind, found.groups.get("device"), found.groups.get("code"))
         if len(self.kept) >= (MOST_KEPT if kind in self._kinds else _MOST_EVER):
@@ -264,7 +270,7 @@ class _Host:
             "text": found.text,
             "first": line.stamp or None,
             "last": line.stamp or None,
-            "count": 1,
+            "count": copies,
             "boot": self._boot,
             "order": self._number,
             "ends": self._number,
@@ -298,7 +304,7 @@ class _Host:
 def _stamp(splitter: Splitter, last: Optional[str]) -> Optional[str]:
     """The stamp of a last line, of which all may be kept that stood before its text."""
     whole = splitter.split(last) if last else None
-    return whole.stamp if whole is not None and whole.stamp else last
+    return last if whole is None or whole.stamp is None else whole.stamp or None
 
 
 def _marked(text: str) -> Dict[int, int]:
