@@ -13,6 +13,7 @@ from pathlib import Path
 import bus_texts
 import cloud_texts
 import hl_smi_texts
+import kernel_texts
 import npu_smi_texts
 import npu_texts
 import nvidia_smi_texts
@@ -377,6 +378,7 @@ TEXTS = {
     **npu_smi_texts.TEXTS,
     **xpu_smi_texts.TEXTS,
     **cloud_texts.TEXTS,
+    **kernel_texts.TEXTS,
 }
 """One document of each textual form."""
 

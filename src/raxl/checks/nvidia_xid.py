@@ -114,7 +114,7 @@ def _by_code(events: Iterable[KernelEvent]) -> dict[str, list[KernelEvent]]:
 
 def _belongs(one: _Told, root: _Told, seconds: float) -> bool:
     """Whether the code is a companion of the root's: both were told within these seconds."""
-    if one.rank == len(ROOTS) and one.weight.action != "follow_root":
+    if root.rank == len(ROOTS):
         return False
     return any(
         a.seconds is not None and b.seconds is not None and abs(a.seconds - b.seconds) <= seconds
@@ -176,17 +176,20 @@ def _finding(case: Case, address: str, root: _Told, companions: Sequence[_Told])
     words = f"GPU {address}: Xid {root.code}{times(root.events)}{_places(root.events)}: {root.weight.meaning}"
     if companions:
         words += f"; with {_codes([event for one in companions for event in one.events])} within seconds"
-    asked = [one for one in companions if one.code == _ACTION and one.weight.verdict != INFO]
-    if asked:
-        words += f"; {asked[0].weight.meaning}"
+    words += "".join(f"; {one.weight.meaning}" for one in companions if _asks(one))
     if root.code == _LOST:
         return skip(subject(case, address), f"{words}: nvidia.lost tells of it")
     return verdict(case, events, weight, words, *_notes(root.code, weight), vendor="nvidia", root=root.code)
 
 
+def _asks(one: _Told) -> bool:
+    """Whether it is the driver's demand for something."""
+    return one.code == _ACTION and one.weight.verdict != INFO and any("action" in event.detail for event in one.events)
+
+
 def _together(root: _Told, companions: Sequence[_Told]) -> Weight:
     """The root's weight, unless the driver itself asks for something or a companion weighs more."""
-    asked = [one.weight for one in companions if one.code == _ACTION and one.weight.verdict != INFO]
+    asked = [one.weight for one in companions if _asks(one)]
     own = [one.weight for one in companions if one.code not in (_ACTION, *APPLICATION)]
     if asked:
         return asked[0] if asked[0].verdict != WARN else worst([asked[0], root.weight, *own])

@@ -27,6 +27,8 @@ _BOOTS = ("-- Boot ", "-- Reboot")
 _FIRST = "Linux version "
 _BOOT_MARKS = (_FIRST, "[    0.", "-- Boot ", "-- Reboot")
 _SAMPLE = 1 << 12
+_REPEATED = re.compile(r"message repeated (\d{1,9}) times: \[ ?(?:\[\s{0,9}\d{1,10}\.\d{3,9}\] )?(.*)\]")
+"""What syslog writes in place of copies."""
 _DIGITS = dict.fromkeys(map(ord, "0123456789"), "0")
 _HEAD = "NVRM: The NVIDIA GPU "
 _XID, _CHANNEL = "NVRM: Xid (", ", Ch "
@@ -47,6 +49,7 @@ class Condenser:
         self._hosts: Dict[Optional[str], _Host] = {}
         self._like: Optional[Tuple[_Host, int, str, str]] = None
         """Of the last line that was taken apart: whose it is, and what stood before its text, digits apart."""
+        self._number = 0
         self.stamped = 0
         """How many lines had the kernel's stamp."""
         self.bare = 0
@@ -54,6 +57,7 @@ class Condenser:
 
     def feed(self, line: str) -> None:
         """Takes one line."""
+        self._number += 1
         if "\x1b" in line:
             line = _ESCAPE.sub("", line)
         if line.startswith(_BOOTS):
@@ -68,7 +72,7 @@ class Condenser:
         else:
             self.stamped += 1
         host = self._host(stamped.host)
-        host.take(stamped)
+        host.take(stamped, self._number)
         before = line[: stamped.begins]
         self._like = (host, len(before), before.translate(_DIGITS), stamped.host or "")
 
@@ -79,7 +83,9 @@ class Condenser:
             return False
         host, size, shape, name = self._like
         before = line[:size]
-        return before.translate(_DIGITS) == shape and name in before and host.again(line[size:], before)
+        return (
+            before.translate(_DIGITS) == shape and name in before and host.again(line[size:], before, self._number + 1)
+        )
 
     def take(self, text: str) -> None:
         """Takes whole lines at once, and looks only at those that may be of the catalogue: for long logs."""
@@ -87,13 +93,16 @@ class Condenser:
             text = _ESCAPE.sub("", text)
         before = {name: host.lines for name, host in self._hosts.items()}
         marked = _marked(text)
+        base, counted = self._number, 0
         for start in sorted(marked):
+            self._number += text.count("\n", counted, start)
+            counted = start
             line = text[start : marked[start]]
             if not self._is_copy(line):
                 self.feed(line)
-        named = Counter(first or second for first, second in HOSTS.findall(text, 0, _SAMPLE)) if marked else Counter()
-        if named:
-            named = Counter(first or second for first, second in HOSTS.findall(text))
+                self._number -= 1
+        self._number = base + text.count("\n")
+        named = Counter(map("".join, HOSTS.findall(text))) if HOSTS.search(text, 0, _SAMPLE) else {}
         for name, count in named.items() or {None: text.count("\n")}.items():
             host = self._host(name)
             host.lines = before.get(name, 0) + count
@@ -126,6 +135,7 @@ class _Host:
     def __init__(self) -> None:
         self.kept: Dict[Tuple[Any, ...], Log] = {}
         self.lines = 0
+        self._number = 0
         self._families: Dict[Tuple[Any, ...], int] = {}
         self._kinds: Set[Tuple[Any, ...]] = set()
         self._left_out = 0
@@ -139,8 +149,9 @@ class _Host:
         self._head, self._head_left = "", 0
         self._severity, self._is_pcie = "", False
 
-    def take(self, line: Stamped) -> None:
-        """Takes a line that the kernel wrote."""
+    def take(self, line: Stamped, number: int) -> None:
+        """Takes a line that the kernel wrote, which is so many lines down its file."""
+        self._number = number
         text = line.text.rstrip()
         if line.uptime_seconds is not None or text.startswith(_FIRST):
             self._place(line, text)
@@ -150,19 +161,23 @@ class _Host:
             self._newest = line.stamp
             if self._oldest is None:
                 self._oldest = line.stamp
+        copies = 1
+        repeated = _REPEATED.fullmatch(text) if text.startswith("message repeated ") else None
+        if repeated:
+            copies, text = int(repeated[1]), repeated[2]
         if text.startswith("NVRM: "):
             text = self._of_driver(text)
         elif "[Hardware Error]" in text:
             text = self._of_firmware(text)
         known = text.partition(_CHANNEL)[0] if _XID in text else text
         if known not in self._seen:
-            self._new(line, text, known)
+            self._new(line, text, known, copies)
             return
         entry = self._seen[known]
         if entry is not None:
-            self._again(entry, line)
+            self._again(entry, line, copies)
 
-    def again(self, text: str, before: str) -> bool:
+    def again(self, text: str, before: str, number: int) -> bool:
         """Counts the line if its text was seen lately; whether it was."""
         text = text.rstrip()
         known = text.partition(_CHANNEL)[0] if _XID in text else text
@@ -173,7 +188,7 @@ class _Host:
         entry = self._seen[known]
         if entry is not None:
             entry["count"] += 1
-            entry["ends"] = self.lines
+            entry["ends"] = number
             entry["last"] = before or entry["last"]
         return True
 
@@ -222,20 +237,20 @@ class _Host:
         if now is not None:
             self._uptime = now
 
-    def _new(self, line: Stamped, text: str, known: str) -> None:
+    def _new(self, line: Stamped, text: str, known: str, copies: int) -> None:
         """Keeps a text that was not seen lately, where it is of the catalogue."""
         if len(self._seen) >= _REMEMBERED:
             self._seen.clear()
         found = telling(text)
-        self._seen[known] = None if found is None else self._entry(line, found)
+        self._seen[known] = None if found is None else self._entry(line, found, copies)
 
-    def _again(self, entry: Log, line: Stamped) -> None:
-        entry["count"] += 1
-        entry["ends"] = self.lines
+    def _again(self, entry: Log, line: Stamped, copies: int) -> None:
+        entry["count"] += copies
+        entry["ends"] = self._number
         if line.stamp:
             entry["last"] = line.stamp
 
-    def _entry(self, line: Stamped, found: Line) -> Optional[Log]:
+    def _entry(self, line: Stamped, found: Line, copies: int) -> Optional[Log]:
         key: Tuple[Any, ...] = (self._boot, *found.key)
         family = (self._boot, *found.family)
         entry = self.kept.get(key)
@@ -243,7 +258,7 @@ class _Host:
             key = (self._boot, "others", *family)
             entry = self.kept.get(key)
         if entry is not None:
-            self._again(entry, line)
+            self._again(entry, line, copies)
             return entry
         kind = (found.kind, found.groups.get("device"), found.groups.get("code"))
         if len(self.kept) >= (MOST_KEPT if kind in self._kinds else _MOST_EVER):
@@ -255,10 +270,10 @@ class _Host:
             "text": found.text,
             "first": line.stamp or None,
             "last": line.stamp or None,
-            "count": 1,
+            "count": copies,
             "boot": self._boot,
-            "order": self.lines,
-            "ends": self.lines,
+            "order": self._number,
+            "ends": self._number,
             "uptime": line.uptime_seconds,
         }
         return entry
@@ -289,7 +304,7 @@ class _Host:
 def _stamp(splitter: Splitter, last: Optional[str]) -> Optional[str]:
     """The stamp of a last line, of which all may be kept that stood before its text."""
     whole = splitter.split(last) if last else None
-    return whole.stamp if whole is not None and whole.stamp else last
+    return last if whole is None or whole.stamp is None else whole.stamp or None
 
 
 def _marked(text: str) -> Dict[int, int]:

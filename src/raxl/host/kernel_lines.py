@@ -51,7 +51,11 @@ def _entry(kind: str, stems: str, pattern: str, kept: Optional[str] = None) -> _
 
 
 _CATALOGUE = (
-    _entry("xid", "NVRM: Xid (", rf"NVRM: Xid \((?:PCI:)?(?P<device>{_ANY_BDF})\): (?P<code>\d{{1,5}})(?!\d)"),
+    _entry(
+        "xid",
+        "NVRM: Xid (",
+        rf"NVRM: Xid \((?:PCI:)?(?P<device>{_ANY_BDF})(?: GPU-I:(?P<instance>\d{{1,4}}))?\): (?P<code>\d{{1,5}})(?!\d)",
+    ),
     _entry(
         "fallen-off-bus",
         "fallen off the bus",

@@ -11,6 +11,8 @@ from typing import NamedTuple, Optional
 
 _LEVEL = r"(?:<\d{1,3}>|[a-z]{2,8}\d?\s{0,6}:[a-z]{3,6}\s{0,6}:\s)?"
 _SHELL = r"(?:(?P<host>[A-Za-z0-9][\w.-]{0,252}): ?)?"
+_FETCHED = r"(?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z )?"
+"""What `kubectl logs --timestamps` puts before a line."""
 _CALLER = r"(?:\[\s{0,9}[TC]\d{1,9}\])?"
 _SINCE = r"(?: ?<\s{0,9}\d{1,9}\.\d{1,9}>)?"
 _MONOTONIC = rf"\[\s{{0,9}}(?P<uptime>\d{{1,10}}\.\d{{3,9}}){_SINCE}\]{_CALLER} ?"
@@ -24,7 +26,7 @@ _DATED = (
     r"|\d{10}\.\d{6}"
 )
 _FORMS = (
-    re.compile(rf"{_SHELL}{_LEVEL}{_MONOTONIC}(?:(?P<host2>[\w.-]{{1,253}}) kernel: )?"),
+    re.compile(rf"{_FETCHED}{_SHELL}{_LEVEL}{_MONOTONIC}(?:(?P<host2>[\w.-]{{1,253}}) kernel: )?"),
     re.compile(
         rf"{_SHELL}(?:<\d{{1,3}}>)?(?:1 )?(?P<stamp>{_DATED}) (?P<host2>[\w.:-]{{1,253}}) "
         rf"(?:kernel(?:\[\d{{1,9}}\])?: |kernel - - (?:- |\[[^\]]{{0,200}}\] )|(?=\[\s{{0,9}}\d{{1,10}}\.\d{{6}}\]))"
@@ -62,10 +64,11 @@ class Stamped(NamedTuple):
 
 HOSTS = re.compile(
     rf"^(?:(?:<\d{{1,3}}>)?(?:1 )?(?:{_DATED}) ([\w.:-]{{1,253}}) (?:kernel\b|\[)"
-    rf"|([A-Za-z0-9][\w.-]{{0,252}}): ?{_LEVEL}\[)",
+    rf"|([A-Za-z0-9][\w.-]{{0,252}}): ?{_LEVEL}\["
+    r"|\[\s{0,9}\d{1,10}\.\d{3,9}\] ([\w.-]{1,253}) kernel: )",
     re.MULTILINE,
 )
-"""The hosts that a log's lines name, in the first or in the second group."""
+"""The hosts that a log's lines name, in one of the groups."""
 
 
 class Splitter:

@@ -21,7 +21,7 @@ _HOST = re.compile(r'\{"host": "([^"\\]{1,253})"')
 _ADDRESS = re.compile(r"[0-9.]+|.*:.*")
 _MAYBE = re.compile(
     r"\]\s|kernel[:\[ ]|^\d{1,4},\d{1,20},\d{1,20},|^[a-z]{2,8}\d?\s{0,6}:[a-z]{3,6}\s{0,6}:|NVRM: |SXid|amdgpu"
-    r"|mlx[45]_core|pcieport|NEURON_HW|blocked for more|Hardware Error|segfault",
+    r"|mlx[45]_core|pcieport|T\d\d:\d\d:\d\d,\d|NEURON_HW|blocked for more|Hardware Error|segfault",
     re.MULTILINE,
 )
 """One of these stands in every such log; most other texts are told apart by it at once."""
