@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from raxl.checks import P0, P1, P2, Case, Verdict, absent, check, evidence, fail, unknown, unread, warn
-from raxl.checks.devices import Seen, by_model, concluded, name, reading, seen
+from raxl.checks.devices import Seen, by_model, concluded, name, reading, seen, together
 from raxl.checks.nvidia import MEMORY_GUIDE, NVML, VENDOR, is_for_servers, is_guest
 from raxl.checks.words import listed
 from raxl.model.accelerator import Accelerator
@@ -141,10 +141,11 @@ def _counted(case: Case, kind: str, word: str) -> Iterator[Verdict]:
 def _with(found: Seen, counter: str, word: str) -> Seen:
     """Those of which this counter was told; an output may hold the others alone."""
     without = found.where(lambda _, own: counter not in own.value)
-    words = f"the count of {word} memory errors"
-    missing = [
-        unknown(one.id, NOT_ASKED, f"{words} of {name(one)}: {own.source} does not hold it") for one, own in without
-    ]
+    missing = []
+    if without:
+        devices, subject = [one for one, _ in without], without[0][0].id if len(without) == 1 else "node"
+        words = f"the count of {word} memory errors on {together(devices)}: {without[0][1].source} does not hold it"
+        missing.append(unknown(subject, NOT_ASKED, words))
     return Seen([pair for pair in found.known if pair not in without], [*found.missing, *missing])
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from raxl.checks import P0, P1, Case, Verdict, absent, check, evidence, fail, ok, skip, unknown, unread, warn
-from raxl.checks.devices import concluded, counted, name, of_vendor, reading, seen
+from raxl.checks.devices import concluded, counted, name, of_vendor, reading, seen, together
 from raxl.checks.nvidia import NVML, VENDOR, is_for_servers, is_guest
-from raxl.checks.words import listed, size
+from raxl.checks.words import size
 from raxl.model.accelerator import Accelerator
 from raxl.model.facts import Reading
 from raxl.model.finding import FAIL, HOST, STANDARD, WARN
@@ -81,9 +81,7 @@ def persistence(case: Case) -> Iterator[Verdict]:
     remedy = "`systemctl enable --now nvidia-persistenced` (or `nvidia-smi -pm 1` until the next reboot)"
     faults = []
     if off:
-        message = (
-            f"persistence mode is off on {listed([name(one) for one, _ in off])}: the first call after an idle time "
-        )
+        message = f"persistence mode is off on {together([one for one, _ in off])}: the first call after an idle time "
         message += "is slow, and settings are lost"
         subject = off[0][0].id if len(off) == 1 else "node"
         faults.append(warn(subject, message, evidence(off[0][1], "off"), remedy=remedy, remedy_class="config"))

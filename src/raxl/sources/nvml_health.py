@@ -213,9 +213,11 @@ def _samples(answers: Answers, index: int) -> Reading:
     samples, source = answers.samples, f"{nvml.NAME} event_samples"
     if not samples.known:
         return Reading(None, source, samples.reason, samples.message)
-    told, place = samples.value, answers.sampled.index(index) if index in answers.sampled else -1
+    if index not in answers.sampled:
+        return Reading(None, source, TIMED_OUT, "it was left out, since it did not answer before")
+    told, place = samples.value, answers.sampled.index(index)
     bits = told.get("bits") or []
-    if not 0 <= place < len(bits) or not bits[place] or not told.get("seconds"):
+    if place >= len(bits) or not bits[place] or not told.get("seconds"):
         return Reading(None, source, NOT_SUPPORTED, "the device tells no reasons")
     grown = (told.get("grown") or [])[place : place + 1]
     shares = {
