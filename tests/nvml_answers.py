@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import combinations
 from typing import Any
 
+from raxl.sources import nvml, nvml_health
+
 MIB = 1 << 20
 SWITCHED = {"state": 1, "remote": "00000000:03:00.0", "remote_type": 2, "version": 6}
 FABRIC = {
@@ -63,7 +65,8 @@ HGX = ("19", "3b", "4c", "5d", "9b", "ab", "bb", "cb")
 L40S = ("01", "02", "81", "c1")
 """The buses of the GPUs of `nvidia-l40s`."""
 
-Change = tuple[str, Any]
+Change = tuple[str, Any] | str
+CALLS = (*nvml._IDENTITY, *nvml._REST, *nvml_health._CALLS)
 
 
 def healthy(buses: tuple[str, ...] = HGX, **other: Any) -> list[Change]:
@@ -78,6 +81,7 @@ def healthy(buses: tuple[str, ...] = HGX, **other: Any) -> list[Change]:
     for index, bus in enumerate(buses):
         own = {**DEVICE, "address": f"00000000:{bus.upper()}:00.0", "uuid": uuid(index), **other}
         changes += [of(index, call, value) for call, value in own.items()]
+        changes += [f"{refused(index, call)} !unsupported" for call in CALLS if call not in own]
     changes += [(f"library nvml ancestor {a} {b}", 50) for a, b in combinations(range(count), 2)]
     changes += [peers(a, b, 0) for a, b in combinations(range(count), 2)]
     return [*changes, samples([[1] * 5] * count)]

@@ -121,7 +121,7 @@ def test_a_device_that_hangs_is_told_and_the_others_are_examined(tmp_path: Path)
     devices = facts_of(recorded("hang", tmp_path)).devices
     assert devices["nvidia:3"]["unanswered"].value
     assert devices["nvidia:2"]["event_samples"].value["times"] == (("idle",),) * 5
-    assert devices["nvidia:3"]["event_samples"].reason == "not-supported"
+    assert devices["nvidia:3"]["event_samples"].reason == "timed-out"
 
 
 def test_a_replay_finds_the_same(tmp_path: Path) -> None:
@@ -130,3 +130,14 @@ def test_a_replay_finds_the_same(tmp_path: Path) -> None:
     first = raxl("diagnose", *only, "--record", str(kept), RAXL_HOST_ROOT=str(tmp_path / "root"))
     again = raxl("diagnose", *only, "--from", str(kept))
     assert (first.returncode, json.loads(first.stdout)["findings"]) == (1, json.loads(again.stdout)["findings"])
+
+
+def test_the_quick_level_asks_no_driver(tmp_path: Path) -> None:
+    build(NVML, "examined", tmp_path / "root")
+    kept = tmp_path / "node.tar.gz"
+    raxl(
+        "diagnose", "--level", "quick", "--format", "json", "--record", str(kept), RAXL_HOST_ROOT=str(tmp_path / "root")
+    )
+    (recording,) = inputs.opened([str(kept)])
+    assert not [question for question in recording.answers if question.kind in ("library", "command")]
+    assert any(question.subject == "/sys/module/nvidia/version" for question in recording.answers)

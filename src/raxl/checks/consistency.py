@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from raxl.checks import P0, Case, Verdict, check, ok, skip, warn, without
+from raxl.checks import P0, Case, Verdict, check, ok, skip, unknown, warn, without
 from raxl.checks.devices import LOST, by_model, counted, name, reading
 from raxl.checks.words import listed, size
 from raxl.model.accelerator import Accelerator
 from raxl.model.finding import STANDARD, Evidence
+from raxl.model.problem import NOT_ASKED
 
 _MAJORITY = 2 / 3
 _Field = Callable[[Case, Accelerator], "str | None"]
@@ -77,10 +78,10 @@ def alike(case: Case) -> Iterator[Verdict]:
     where no value has two thirds, it warns once and blames nobody. Devices of other vendors are compared in what is
     known of them.
 
-    Not to be confused: nodes of mixed models are compared within each model; a lost device is left out, and a value
-    that is not known is no difference.
+    Not to be confused: nodes of mixed models are compared within each model; a lost device is left out,
+    and one that a virtual machine has.
     """
-    groups = by_model([one for one in case.node.accelerators if one.state != LOST])
+    groups = by_model([one for one in case.node.accelerators if one.state != LOST and not _is_given_away(one)])
     pairs = [group for group in groups.values() if len(group) > 1]
     if not case.node.accelerators:
         yield without(case, "accelerator")
@@ -91,12 +92,32 @@ def alike(case: Case) -> Iterator[Verdict]:
     for group in pairs:
         faults = [told for field, value in _FIELDS.items() for told in _differing(case, group, field, value)]
         yield from faults
+        yield from _untold(case, group)
         compared = [field for field, value in _FIELDS.items() if all(value(case, one) is not None for one in group)]
         if not faults:
             told = Evidence(", ".join(group[0].evidence), listed(compared) or "nothing that both tell")
             yield ok(
                 "node", f"{counted(group)} of one model, {group[0].model}, are alike", told, root=str(group[0].model)
             )
+
+
+def _is_given_away(device: Accelerator) -> bool:
+    """Whether a virtual machine has it, so that nothing is known of it here."""
+    return str(device.attributes.get("driver", "")).startswith("vfio")
+
+
+def _untold(case: Case, group: Sequence[Accelerator]) -> Iterator[Verdict]:
+    """Devices that do not tell what the others of their model tell."""
+    fields = {
+        field: [device for device in group if value(case, device) is None]
+        for field, value in _FIELDS.items()
+        if any(value(case, device) is not None for device in group)
+    }
+    for device in group:
+        silent = [field for field, without in fields.items() if device in without]
+        if silent:
+            message = f"{listed(silent)} of {name(device)} is not known, which others of its model tell"
+            yield unknown(device.id, NOT_ASKED, message)
 
 
 def _differing(case: Case, group: Sequence[Accelerator], field: str, value: _Field) -> Iterator[Verdict]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from raxl.checks import Case, Verdict, evidence, ok, skip, unread
@@ -12,6 +13,7 @@ from raxl.model.facts import NOT_READ, Reading
 from raxl.model.problem import FAILED
 
 LOST = "lost"
+_MOST_NAMED = 3
 _NOUNS = {"gpu": "GPU", "npu": "NPU", "tpu": "TPU", "lpu": "LPU", "hpu": "HPU", "ipu": "IPU", "xpu": "XPU"}
 
 
@@ -51,7 +53,7 @@ def seen(case: Case, vendor: str, question: str, what: str) -> Seen:
             own = reading(case, device, question)
             (known if own.known else unread_).append((device, own))
     missing = _told(what, unread_, is_all=not known and not lost)
-    missing += [skip(one.id, f"{what} of {name(one)}: the device is lost") for one in lost]
+    missing += [skip(one.id, f"{what} on {name(one)}: the device is lost") for one in lost]
     return Seen(known, missing)
 
 
@@ -99,10 +101,13 @@ def _told(what: str, devices: Sequence[tuple[Accelerator, Reading]], is_all: boo
         groups.setdefault((own.reason or FAILED, own.message, own.source), []).append(device)
     found = []
     for (reason, message, source), members in groups.items():
-        alone = len(members) == 1
-        who = (
-            f"all {counted(members)}" if is_all and len(groups) == 1 and not alone else listed(list(map(name, members)))
-        )
-        verdict = unread(members[0].id if alone else "node", f"{what} of {who}", Reading(None, source, reason, message))
-        found.append(verdict)
+        who = f"all {counted(members)}" if is_all and len(groups) == 1 and len(members) > 1 else together(members)
+        subject = members[0].id if len(members) == 1 else "node"
+        verdict = unread(subject, f"{what} on {who}", Reading(None, source, reason, message))
+        found.append(replace(verdict, root=f"{reason} {message}" if subject == "node" else ""))
     return found
+
+
+def together(devices: Sequence[Accelerator]) -> str:
+    """Their names; of many the ids alone, which are shorter."""
+    return listed([name(one) if len(devices) <= _MOST_NAMED else one.id for one in devices])

@@ -64,9 +64,12 @@ def manager(case: Case) -> Iterator[Verdict]:
         remedy = f"install nvidia-fabricmanager {module.value}, drain the node, restart the service"
         told = (evidence(version), evidence(module))
         yield fail("node", message, *told, remedy=remedy, remedy_class="restart-service", root="version")
+    elif runs and not (version.known and module.known):
+        yield unread(
+            "node", "the fabric manager runs, its version and the driver's", module if version.known else version
+        )
     elif runs:
-        beside = f" {version.value}" if version.known else ""
-        yield ok("node", f"the fabric manager{beside} runs", evidence(services, _MANAGER))
+        yield ok("node", f"the fabric manager {version.value} runs", evidence(services, _MANAGER))
     elif has_joined:
         yield ok(
             "node", "no fabric manager runs here, and all GPUs have joined the fabric", evidence(joined[0], _COMPLETED)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from raxl.checks import P0, Case, Verdict, absent, check, evidence, fail, ok, skip, unread, warn
+from raxl.checks import P0, Case, Verdict, absent, check, evidence, fail, ok, skip, unknown, unread, warn
 from raxl.checks.devices import counted, name, of_vendor
 from raxl.checks.nvidia import NVML, VENDOR, refusals
 from raxl.checks.words import listed
 from raxl.model.accelerator import Accelerator
 from raxl.model.facts import NOT_READ, Reading
-from raxl.model.finding import QUICK, STANDARD, Evidence
+from raxl.model.finding import QUICK, STANDARD, WARN, Evidence
 from raxl.model.problem import NOT_ASKED, NOT_PRESENT, TIMED_OUT, Problem
 
 _OTHERS = ("nouveau", "nova_core", "nova")
@@ -175,7 +175,7 @@ def hang(case: Case, warn_seconds: float = 3.0) -> Iterator[Verdict]:
     if (nothing := absent(case, VENDOR)) is not None:
         yield nothing
         return
-    found = False
+    found, silent = False, None
     for device in of_vendor(case, VENDOR):
         calls = case.facts.devices.get(device.id, {}).get("unanswered", NOT_READ)
         waited = [one for one in calls.value or () if _waited(one)]
@@ -183,8 +183,13 @@ def hang(case: Case, warn_seconds: float = 3.0) -> Iterator[Verdict]:
             found = True
             told = Evidence(calls.source, "; ".join(waited[:3]))
             yield fail(device.id, f"{name(device)} does not answer: {waited[0]}", told, **_STUCK)
-    if not found:
-        yield _speed(start, seconds, warn_seconds)
+        elif start.known and not calls.known:
+            silent = calls
+    speed = _speed(start, seconds, warn_seconds)
+    if not found and (silent is None or speed.status == WARN):
+        yield speed
+    if silent is not None:
+        yield unread("node", "whether all calls came back", silent)
 
 
 _STUCK = {
@@ -208,8 +213,10 @@ def _speed(start: Reading, seconds: Reading, warn_seconds: float) -> Verdict:
         )
         remedy += "look for what holds the driver's lock (DCGM, a profiler)"
         return warn("node", message, evidence(seconds), remedy=remedy, remedy_class="config")
-    if not seconds.known or seconds.value is None:
-        return ok("node", "NVML answered, in a time that was not taken", evidence(start))
+    if not seconds.known:
+        return unread("node", "how long NVML's first answer took", seconds)
+    if seconds.value is None:
+        return unknown("node", NOT_ASKED, "how long NVML's first answer took: its first process ended")
     return ok("node", f"NVML's first answer took {seconds.value:.1f} s", evidence(seconds))
 
 
@@ -239,6 +246,9 @@ def count(case: Case) -> Iterator[Verdict]:
         )
         remedy += "off for 30 s, then have it replaced"
         yield fail("node", message, evidence(lists), remedy=remedy, remedy_class="reboot")
+        return
+    if on_bus and not lists.known:
+        yield unread("node", f"which of {len(on_bus)} GPUs on the bus NVIDIA's driver lists", start)
         return
     expected = _expected(case)
     working = [one for one in devices if one.state != "lost" and one not in unlisted]

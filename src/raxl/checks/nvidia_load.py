@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterator
 
 from raxl.checks import P0, P1, Case, Verdict, absent, check, evidence, fail, skip, warn
-from raxl.checks.devices import Seen, concluded, counted, name, of_vendor, reading, seen
+from raxl.checks.devices import Seen, concluded, counted, name, reading, seen
 from raxl.checks.nvidia import NVML, VENDOR, is_guest
 from raxl.model.accelerator import Accelerator
-from raxl.model.facts import Reading
+from raxl.model.facts import NOT_READ, Reading
 from raxl.model.finding import STANDARD
 from raxl.model.problem import NOT_APPLICABLE, NOT_SUPPORTED
 
@@ -49,13 +49,14 @@ def throttle(case: Case, least_times: float = 3, most_share: float = 0.1) -> Ite
         yield nothing
         return
     samples = seen(case, VENDOR, "event_samples", "why clocks are held down")
-    sampled = {device.id for device, _ in samples.known}
     single = seen(case, VENDOR, "events", "why clocks are held down")
+    sampled = {device.id for device, _ in samples.known}
     faults = [told for device, own in samples.known if (told := _often(device, own, least_times, most_share))]
     faults += [told for device, own in single.known if device.id not in sampled and (told := _once(device, own))]
-    known = [*samples.known, *(pair for pair in single.known if pair[0].id not in sampled)]
-    missing = [] if len(sampled) == len(of_vendor(case, VENDOR)) else single.missing
-    yield from concluded(Seen(known, missing), faults, "neither heat nor power holds clocks down", _shown)
+    could_sample = case.facts.drivers.get("nvidia.start", NOT_READ).known
+    found, subjects = samples if could_sample else single, {one.subject for one in faults}
+    missing = [one for one in found.missing if one.subject not in subjects]
+    yield from concluded(Seen(found.known, missing), faults, "neither heat nor power holds clocks down", _shown)
 
 
 def _shown(own: Reading) -> str:

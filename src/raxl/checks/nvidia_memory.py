@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from raxl.checks import P0, P1, P2, Case, Verdict, absent, check, evidence, fail, warn
-from raxl.checks.devices import Seen, by_model, concluded, name, reading, seen
+from raxl.checks import P0, P1, P2, Case, Verdict, absent, check, evidence, fail, unknown, unread, warn
+from raxl.checks.devices import Seen, by_model, concluded, name, reading, seen, together
 from raxl.checks.nvidia import MEMORY_GUIDE, NVML, VENDOR, is_for_servers, is_guest
 from raxl.checks.words import listed
 from raxl.model.accelerator import Accelerator
 from raxl.model.facts import Reading
-from raxl.model.finding import STANDARD, Evidence
+from raxl.model.finding import ROOT, STANDARD, Evidence
+from raxl.model.problem import NOT_ASKED, NOT_SUPPORTED
 
 _RESET = (
     "`nvidia-smi --gpu-reset -i {index}` once nothing runs on it (on NVSwitch boards all GPUs at once), else reboot"
@@ -60,6 +61,10 @@ def ecc_mode(case: Case) -> Iterator[Verdict]:
             message = f"{name(device)}: ECC is {_on(now)}, and {_on(later)} after the next reset"
             told, remedy = evidence(mode, f"now {_on(now)}, pending {_on(later)}"), _reset(device)
             faults.append(warn(device.id, message, told, remedy=remedy, remedy_class="reset", root="pending"))
+        elif not now and device.model is None:
+            faults.append(
+                unknown(device.id, NOT_ASKED, f"{name(device)}: ECC is off, and whether it has to be on: {_NO_MODEL}")
+            )
         elif not now and _is_to_have_ecc(case, device) and device.id not in {one.subject for one in faults}:
             message = f"{name(device)} is a {device.model} with ECC off: memory errors are not seen"
             remedy = "drain the node, `nvidia-smi -e 1`, reset the GPU; or suppress this with the reason"
@@ -69,6 +74,9 @@ def ecc_mode(case: Case) -> Iterator[Verdict]:
 
 def _is_to_have_ecc(case: Case, device: Accelerator) -> bool:
     return is_for_servers(device) and not is_guest(reading(case, device, "virtualization").value)
+
+
+_NO_MODEL = "its model is not known"
 
 
 def _modes(found: Seen) -> str:
@@ -94,7 +102,15 @@ def ecc_uncorrected(case: Case) -> Iterator[Verdict]:
     yield from _counted(case, "uncorrected", "uncorrected")
 
 
-@check("nvidia.ecc-corrected", "Corrected memory errors are few", P1, STANDARD, "drain", reference=MEMORY_GUIDE)
+@check(
+    "nvidia.ecc-corrected",
+    "Corrected memory errors are few",
+    P1,
+    STANDARD,
+    "drain",
+    vantage=ROOT,
+    reference=MEMORY_GUIDE,
+)
 def ecc_corrected(case: Case) -> Iterator[Verdict]:
     """Whether ECC repairs more than it should.
 
@@ -104,6 +120,8 @@ def ecc_corrected(case: Case) -> Iterator[Verdict]:
     nothing while it was idle, and fixed totals (2e7, 5e7) miss it.
     """
     yield from _counted(case, "corrected", "corrected")
+    if absent(case, VENDOR) is None and not case.facts.kernel_log.read.known:
+        yield unread("node", "Xid 92 in the kernel's log", case.facts.kernel_log.read)
 
 
 def _counted(case: Case, kind: str, word: str) -> Iterator[Verdict]:
@@ -111,13 +129,24 @@ def _counted(case: Case, kind: str, word: str) -> Iterator[Verdict]:
     if (nothing := absent(case, VENDOR)) is not None:
         yield nothing
         return
-    found = seen(case, VENDOR, "ecc_errors", f"the count of {word} memory errors")
+    found = _with(seen(case, VENDOR, "ecc_errors", f"the count of {word} memory errors"), f"{kind}_volatile", word)
     is_fault = _uncorrected if kind == "uncorrected" else _rate
     faults = [told for device, own in found.known if (told := is_fault(case, device, own)) is not None]
     words = f"{_total(found, f'{kind}_volatile')} {word} memory errors since the driver was loaded"
     ever = _total(found, f"{kind}_aggregate")
     words += f", {ever} in all" if ever else ""
     yield from concluded(found, faults, words, lambda one: _shown(one, kind))
+
+
+def _with(found: Seen, counter: str, word: str) -> Seen:
+    """Those of which this counter was told; an output may hold the others alone."""
+    without = found.where(lambda _, own: counter not in own.value)
+    missing = []
+    if without:
+        devices, subject = [one for one, _ in without], without[0][0].id if len(without) == 1 else "node"
+        words = f"the count of {word} memory errors on {together(devices)}: {without[0][1].source} does not hold it"
+        missing.append(unknown(subject, NOT_ASKED, words))
+    return Seen([pair for pair in found.known if pair not in without], [*found.missing, *missing])
 
 
 def _total(found: Seen, counter: str) -> int:
@@ -243,10 +272,12 @@ def remap_exhaust(case: Case, fail_rows: float = 512) -> Iterator[Verdict]:
         yield nothing
         return
     found = seen(case, VENDOR, "remapped_rows", "how many rows were remapped")
-    faults = []
+    faults, blind = [], []
     for device, own in found.known:
         banks, rows = reading(case, device, "remap_histogram"), own.value[1]
         spent = banks.value[4] if banks.known else 0
+        if not banks.known and banks.reason != NOT_SUPPORTED:
+            blind.append((device, banks))
         is_pending = bool(reading(case, device, "remap_pending").value)
         told = [evidence(own, f"{rows} rows for uncorrected errors")]
         told += [evidence(banks, f"{spent} banks without spare rows")] if banks.known else []
@@ -258,7 +289,11 @@ def remap_exhaust(case: Case, fail_rows: float = 512) -> Iterator[Verdict]:
             message = f"{name(device)}: {spent} banks have no spare row left"
             faults.append(warn(device.id, message, *told, remedy=remedy, remedy_class="rma"))
     words = f"{sum(own.value[1] for _, own in found.known)} rows remapped for uncorrected errors"
-    yield from concluded(found, faults, words)
+    told_of = {one.subject for one in faults}
+    unread_ = [unread(one.id, f"the spare rows of {name(one)}", own) for one, own in blind if one.id not in told_of]
+    hidden = {one.subject for one in unread_}
+    known = [pair for pair in found.known if pair[0].id not in hidden]
+    yield from concluded(Seen(known, [*found.missing, *unread_]), faults, words)
 
 
 @check("nvidia.inforom", "The boards' own records are sound", P2, STANDARD, "vendor", reference=NVML)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from raxl.checks import P0, P1, Case, Verdict, absent, check, evidence, fail, ok, skip, unknown, warn
-from raxl.checks.devices import concluded, counted, name, of_vendor, reading, seen
+from raxl.checks import P0, P1, Case, Verdict, absent, check, evidence, fail, ok, skip, unknown, unread, warn
+from raxl.checks.devices import concluded, counted, name, of_vendor, reading, seen, together
 from raxl.checks.nvidia import NVML, VENDOR, is_for_servers, is_guest
-from raxl.checks.words import listed, size
+from raxl.checks.words import size
 from raxl.model.accelerator import Accelerator
 from raxl.model.facts import Reading
 from raxl.model.finding import FAIL, HOST, STANDARD, WARN
-from raxl.model.problem import NOT_PERMITTED
+from raxl.model.problem import NOT_ASKED, NOT_PERMITTED
 
 _ACTIONS = {
     "reset gpu": (FAIL, "reset", "a reset of the GPU"),
@@ -81,13 +81,14 @@ def persistence(case: Case) -> Iterator[Verdict]:
     remedy = "`systemctl enable --now nvidia-persistenced` (or `nvidia-smi -pm 1` until the next reboot)"
     faults = []
     if off:
-        message = (
-            f"persistence mode is off on {listed([name(one) for one, _ in off])}: the first call after an idle time "
-        )
+        message = f"persistence mode is off on {together([one for one, _ in off])}: the first call after an idle time "
         message += "is slow, and settings are lost"
         subject = off[0][0].id if len(off) == 1 else "node"
         faults.append(warn(subject, message, evidence(off[0][1], "off"), remedy=remedy, remedy_class="config"))
-    rest = found._replace(known=[pair for pair in found.known if pair not in off])
+    nameless = [pair for pair in found.known if not pair[1].value and pair[0].model is None]
+    words = "persistence mode is off, and whether it is needed: the model is not known"
+    faults += [unknown(one.id, NOT_ASKED, f"{name(one)}: {words}") for one, _ in nameless]
+    rest = found._replace(known=[pair for pair in found.known if pair not in (*off, *nameless)])
     words = "persistence mode is on" if all(own.value for _, own in rest.known) else "persistence mode is not needed"
     yield from concluded(rest, faults, words, lambda own: "on" if own.value else "off")
 
@@ -152,6 +153,8 @@ def mig(case: Case) -> Iterator[Verdict]:
             message = f"{name(device)}: MIG is on and no MIG device was made, so no program finds a GPU"
             remedy = f"make some (`nvidia-smi mig -i {device.index} -cgi … -C`), or turn MIG off and reset the GPU"
             faults.append(fail(device.id, message, evidence(own, "on"), remedy=remedy, remedy_class="config"))
+        elif now and not instances.known and not device.partitions:
+            faults.append(unread(device.id, f"the MIG devices of {name(device)}", instances))
         elif now != later:
             message = f"{name(device)}: MIG is {_on(now)}, and {_on(later)} after the next reset"
             told = evidence(own, f"now {_on(now)}, pending {_on(later)}")

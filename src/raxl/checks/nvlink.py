@@ -11,8 +11,8 @@ from raxl.checks.nvidia import NVML, VENDOR
 from raxl.checks.words import listed
 from raxl.model.accelerator import Accelerator
 from raxl.model.facts import Reading
-from raxl.model.finding import STANDARD
-from raxl.model.problem import FAILED
+from raxl.model.finding import STANDARD, UNKNOWN
+from raxl.model.problem import FAILED, NOT_ASKED
 
 _UP = ("up", "sleeping")
 _RESET = (
@@ -57,7 +57,8 @@ def down(case: Case) -> Iterator[Verdict]:
         yield skip("node", f"{counted([d for d, _ in readable.values()])}: all NVLinks are down, no bridge is fitted")
         yield from missing
         return
-    faults = list(_faults(case, readable))
+    is_blind = any(one.status == UNKNOWN for one in missing)
+    faults = list(_faults(case, readable, is_blind))
     words = _described([own for _, own in readable.values()])
     yield from concluded(Seen(list(readable.values()), missing), faults, words, _shown)
 
@@ -78,7 +79,8 @@ def _has_switch(case: Case, readable: Mapping[str, tuple[Accelerator, Reading]])
     return any(link["remote"] == "switch" for _, own in readable.values() for link in own.value)
 
 
-def _faults(case: Case, readable: Mapping[str, tuple[Accelerator, Reading]]) -> Iterator[Verdict]:
+def _faults(case: Case, readable: Mapping[str, tuple[Accelerator, Reading]], is_blind: bool) -> Iterator[Verdict]:
+    """`is_blind`: whether a peer's links could not be read, so that nothing tells which links the board joins."""
     is_switched = _has_switch(case, readable)
     for group in _groups([device for device, _ in readable.values()]):
         most = max(_ups(readable[one.id][1]) for one in group)
@@ -86,11 +88,14 @@ def _faults(case: Case, readable: Mapping[str, tuple[Accelerator, Reading]]) -> 
             own = readable[device.id][1]
             up, dark = _ups(own), [n for n, link in enumerate(own.value) if link["state"] not in _UP]
             expected = len(own.value) if is_switched else most
-            if up >= expected:
+            if up >= expected and not (dark and is_blind):
                 continue
             numbers = listed([str(number) for number in dark], 18)
             told = evidence(own, f"{up} of {len(own.value)} up, down: {numbers}")
-            if not up and not is_switched:
+            if up >= expected:
+                words = f"{numbers} of {name(device)} are down, and those of its peers could not all be read"
+                yield unknown(device.id, FAILED, f"whether NVLinks are wired on this board: {words}", told)
+            elif not up and not is_switched:
                 message = f"{name(device)} has no NVLink up, others of its model have {most}: no bridge?"
                 remedy = "look whether a bridge is fitted and sits; suppress this where it is meant so"
                 yield warn(device.id, message, told, remedy=remedy, remedy_class="vendor", root="bridge")
@@ -186,6 +191,9 @@ def peers(case: Case) -> Iterator[Verdict]:
         return
     faults = [told for pairs in groups.values() for told in _forbidden(pairs)]
     yield from faults
+    count, asked = len(found.known) * (len(found.known) - 1) // 2, sum(map(len, groups.values()))
+    if asked < count:
+        yield unknown("node", NOT_ASKED, f"{count - asked} of {count} pairs: the driver was not asked, or did not say")
     yield from found.missing
     if groups and not faults:
         words = Counter(word for pairs in groups.values() for _, word in pairs.values())

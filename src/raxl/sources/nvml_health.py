@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, Sequence,
 
 from raxl.host import Answer, Host
 from raxl.model.facts import Reading
-from raxl.model.problem import FAILED, NOT_SUPPORTED, TIMED_OUT
+from raxl.model.problem import FAILED, NOT_ASKED, NOT_SUPPORTED, TIMED_OUT
 from raxl.sources import library_answers, nvidia_words, nvml
 
 _CALLS = (
@@ -125,14 +125,7 @@ def readings(first: nvml.Answers, answers: Answers, index: int) -> Dict[str, Rea
         "nvlink_errors": told("nvlink_errors", lambda links: [_filled(one) for one in links]),
         "fabric": fabric,
         "virtualization": told("virtualization", lambda mode: nvml.VIRTUALIZATION.get(mode)),
-        "unanswered": Reading(
-            tuple(
-                f"{call}: {answer.message}"
-                for call, answer in (*known.items(), *own.items())
-                if answer.reason == TIMED_OUT
-            ),
-            nvml.NAME,
-        ),
+        "unanswered": _unanswered({**known, **own}),
         "refused": Reading(
             tuple(dict.fromkeys(one.message for one in (*known.values(), *own.values()) if one.reason == FAILED)),
             nvml.NAME,
@@ -155,6 +148,14 @@ def peers(answers: nvml.Answers, index: int) -> Reading:
     if words or not refusals:
         return Reading(words, nvml.NAME)
     return Reading(None, nvml.NAME, refusals[0].reason or FAILED, refusals[0].message or "NVML gave no status")
+
+
+def _unanswered(calls: Mapping[str, Answer]) -> Reading:
+    """The calls that did not come back; nothing where some were never made, and none of the others hung."""
+    waited = tuple(f"{call}: {answer.message}" for call, answer in calls.items() if answer.reason == TIMED_OUT)
+    if not waited and any(answer.reason == NOT_ASKED for answer in calls.values()):
+        return Reading(None, nvml.NAME, NOT_ASKED, "not all calls were made")
+    return Reading(waited, nvml.NAME)
 
 
 def _reading(call: str, answer: Answer, value: Callable[[Any], Any]) -> Reading:
@@ -212,9 +213,11 @@ def _samples(answers: Answers, index: int) -> Reading:
     samples, source = answers.samples, f"{nvml.NAME} event_samples"
     if not samples.known:
         return Reading(None, source, samples.reason, samples.message)
-    told, place = samples.value, answers.sampled.index(index) if index in answers.sampled else -1
+    if index not in answers.sampled:
+        return Reading(None, source, TIMED_OUT, "it was left out, since it did not answer before")
+    told, place = samples.value, answers.sampled.index(index)
     bits = told.get("bits") or []
-    if not 0 <= place < len(bits) or not bits[place] or not told.get("seconds"):
+    if place >= len(bits) or not bits[place] or not told.get("seconds"):
         return Reading(None, source, NOT_SUPPORTED, "the device tells no reasons")
     grown = (told.get("grown") or [])[place : place + 1]
     shares = {
