@@ -167,7 +167,7 @@ def nccl(case: Case) -> Iterator[Verdict]:
     modules, module = case.facts.modules, case.facts.host.get("nvidia_module", NOT_READ)
     is_disabled = told is not None and False in told.direct.values()
     if number >= _FIRST_THAT_KNOWS:
-        yield ok("node", f"NCCL {version} finds {_NEW_MODULE}")
+        yield ok("node", f"NCCL {version} recognises {_NEW_MODULE}")
     elif not modules.known:
         yield unknown(
             "node", modules.reason or NOT_ASKED, f"NCCL is {version}; which modules are loaded: {modules.message}"
