@@ -192,6 +192,8 @@ def test_rdma_adapters_without_device_files() -> None:
     found = told("host.device-nodes", variant("nvidia-hgx-h100", nodes(*GPUS)))
     assert {one.subject: one.status for one in found} == {"/dev/infiniband": "warn"}
     assert found[0].remedy == "modprobe ib_uverbs"
+    unlisted = variant("nvidia-hgx-h100", nodes(*GPUS), "names /sys/class/infiniband !denied")
+    assert statuses("host.device-nodes", unlisted)["/dev/infiniband"] == "unknown"
 
 
 def test_device_files_unread_and_of_nothing() -> None:

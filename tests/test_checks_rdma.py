@@ -116,6 +116,11 @@ def test_a_port_that_is_down_and_expected_fails() -> None:
 def test_what_was_not_read_makes_no_port_well() -> None:
     unread = variant(HGX, f"{PORT.format(4, 'phys_state')} !denied")
     assert by_subject("ib.port-state", unread)["mlx5_4/1"].status == "unknown"
+    stateless = variant(HGX, f"{PORT.format(4, 'state')} !denied")
+    assert by_subject("ib.rate", stateless)["mlx5_4/1"].status == "unknown"
+    assert by_subject("gdr.affinity", stateless)["nvidia:4"].status == "unknown"
+    blind = variant(HGX, *gids(*PAIN_13), "process environment !denied")
+    assert statuses("roce.gid", blind) == {"node": "unknown"}
     slow = file(4, "rate", "200 Gb/sec (2X NDR)")
     boardless = variant(HGX, slow, "/sys/class/infiniband/mlx5_4/board_id !denied")
     assert by_subject("ib.rate", boardless)["mlx5_4/1"].status == "fail"

@@ -13,7 +13,7 @@ from raxl.model.facts import NOT_READ, Reading
 from raxl.model.finding import QUICK
 from raxl.model.machine import DeviceNode
 from raxl.model.nic import Nic
-from raxl.model.problem import NOT_ASKED
+from raxl.model.problem import NOT_ASKED, NOT_PRESENT
 
 _CONTROL = "/dev/nvidiactl"
 _FILES = {
@@ -89,6 +89,10 @@ def device_nodes(case: Case) -> Iterator[Verdict]:
     verbs = _without_verbs(case, nodes, reading)
     if verbs is not None:
         yield verbs
+    if (listing := case.facts.links_downed).reason not in (None, NOT_PRESENT, NOT_ASKED):
+        yield unread(
+            "/dev/infiniband", "whether there are RDMA adapters, and so whether they have their files", listing
+        )
     if not families and verbs is None:
         yield skip(
             "node", "no accelerator with device files that raxl knows, and RDMA adapters have theirs or are none"

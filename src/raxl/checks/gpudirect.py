@@ -111,6 +111,7 @@ def affinity(case: Case) -> Iterator[Verdict]:
         return
     ranks = _ranks(case, nics)
     far = [one for device in devices if (one := _far(device.id, ranks.get(device.id, {}), nics))]
+    far += [one for device in devices if (one := _untold(device.id, ranks.get(device.id, {}), nics))]
     yield from far
     if not ranks:
         yield unknown("node", NOT_ASKED, "no PCIe class between an accelerator and an RDMA adapter is known")
@@ -138,6 +139,15 @@ def _far(device: str, classes: dict[str, str], nics: dict[str, Nic]) -> Verdict 
     words = f"{listed(down)} beside {device} is down: its traffic goes by {other} ({PCIE_CLASSES[rank]})"
     remedy = f"bring {down[0]} up (see ib.port-state), or keep jobs of several nodes off {device}"
     return warn(device, words, remedy=remedy, remedy_class="config")
+
+
+def _untold(device: str, classes: dict[str, str], nics: dict[str, Nic]) -> Verdict | None:
+    """Where the adapters that share a switch with it are in states that nobody read."""
+    states = {nic: nics[nic].state for nic, one in classes.items() if one in PCIE_CLASSES[:2]}
+    if "unknown" not in states.values() or {"ok", "degraded"}.intersection(states.values()):
+        return None
+    names = [nic for nic, state in states.items() if state == "unknown"]
+    return unknown(device, NOT_ASKED, f"whether {listed(names)} beside {device} is up was not read")
 
 
 @check(

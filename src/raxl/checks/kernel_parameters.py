@@ -56,8 +56,9 @@ def cmdline(case: Case) -> Iterator[Verdict]:
         kinds = ", ".join(sorted({str(one) for one in own.values()}))
         yield ok("node", f"the IOMMU passes through for all AMD accelerators ({kinds})", evidence(types, kinds))
     elif None in own.values() or not own:
-        words = "the command line has no iommu=pt, and whether the IOMMU translates for the accelerators was not read"
-        yield unknown("node", types.reason or FAILED, f"{words}: {types.message or 'no group was listed'}", told)
+        why = types.message or "no group was listed"
+        message = f"iommu=pt is not given, and whether the IOMMU translates for the accelerators was not read: {why}"
+        yield unknown("node", types.reason or FAILED, message, told)
     else:
         yield warn(
             "node",

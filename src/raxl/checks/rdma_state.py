@@ -147,10 +147,15 @@ def rate(case: Case) -> Iterator[Verdict]:
     Not to be confused: a port that is down shows a stale or the lowest rate. Bonds and storage adapters run at a rate
     of their own, and are no peers. SDR on a new adapter means that the kernel does not know its speed.
     """
-    found = [port for port in ports(case) if port.is_active]
-    if not found:
-        yield none(case) if not ports(case) else skip("node", "no RDMA port is active")
-        return
+    every = ports(case)
+    found = [port for port in every if port.is_active]
+    unread_ones = [port for port in every if not port.reading("state").known]
+    if not every:
+        yield none(case)
+    elif not found and not unread_ones:
+        yield skip("node", "no RDMA port is active")
+    for port in unread_ones:
+        yield unread(port.name, f"whether {port.name} is active", port.reading("state"))
     wrong = [verdict for port in found if (verdict := _slow(case, port, found))]
     yield from wrong
     well = [port for port in found if port.value("speed") and port.name not in {one.subject for one in wrong}]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from raxl.checks import P0, P1, Case, Verdict, check, evidence, fail, ok, skip, unknown, unread, warn
 from raxl.checks.ports import RdmaPort, none, ports
-from raxl.checks.variables import nccl_list, value
+from raxl.checks.variables import nccl_list, reading, value
 from raxl.checks.words import listed
 from raxl.model.facts import NOT_READ
 from raxl.model.finding import QUICK, Evidence
@@ -52,20 +52,23 @@ def gid(case: Case) -> Iterator[Verdict]:
     if not found:
         yield _nothing(case)
         return
+    chosen_by = reading(case, _INDEX)
     told = value(case, _INDEX)
     wanted = int(told) if told and told.strip().isdigit() else None
     well = []
     for port in found:
-        reading = port.reading("gids")
-        if not reading.known:
-            yield unread(port.name, f"the addresses of {port.name}", reading)
+        table = port.reading("gids")
+        if not table.known:
+            yield unread(port.name, f"the addresses of {port.name}", table)
             continue
-        verdict = _judged(case, port, reading.value, wanted)
+        verdict = _judged(case, port, table.value, wanted)
         if verdict is None:
             well.append(port)
         else:
             yield verdict
-    if well:
+    if well and not chosen_by.known:
+        yield unread("node", f"whether {_INDEX} fits", chosen_by)
+    elif well:
         words = listed([f"{port.name} {_routable(port.value('gids'))}" for port in well])
         chosen = f"{_INDEX}={wanted} fits" if wanted is not None else f"{_INDEX} is unset, and NCCL searches since 2.21"
         yield ok(
