@@ -338,6 +338,19 @@ def test_gpudirect_by_module_or_by_dma_buf() -> None:
     assert statuses("gdr.path", variant("none-cpu-server")) == {"node": "skip"}
 
 
+def test_gpudirect_of_amd_by_the_kernels_configuration() -> None:
+    name = "amd-mi300x-spx"
+    release = assemble.inventory([variant(name)]).nodes[0].os.kernel
+    assert statuses("gdr.path", variant(name, "names /sys/kernel/mm/memory_peers=amdkfd")) == {"node": "ok"}
+    without = [f"names {place}/memory_peers !absent" for place in ("/sys/kernel/mm", "/sys/kernel", "/sys")]
+    both = f"/boot/config-{release}=CONFIG_PCI_P2PDMA=y\nCONFIG_DMABUF_MOVE_NOTIFY=y\n"
+    one = f"/boot/config-{release}=CONFIG_PCI_P2PDMA=y\n# CONFIG_DMABUF_MOVE_NOTIFY is not set\n"
+    assert statuses("gdr.path", variant(name, *without, both)) == {"node": "ok"}
+    (found,) = told("gdr.path", variant(name, *without, one))
+    assert (found.status, "without DMABUF_MOVE_NOTIFY" in found.message) == ("warn", True)
+    assert statuses("gdr.path", variant(name, *without)) == {"node": "unknown"}
+
+
 def test_the_adapter_beside_an_accelerator_is_down() -> None:
     assert statuses("gdr.affinity", variant(HGX)) == {"node": "ok"}
     (found,) = told("gdr.affinity", variant(HGX, file(4, "state", "1: DOWN")))

@@ -26,8 +26,9 @@ _NO_IOMMU = "none"
 
 def host(asked: ReplayHost) -> Mapping[str, Reading]:
     """`filesystem /dev/shm` and the like; `device_nodes` by path; `nvidia_control`, the errno's name of opening it;
-    `numa_balancing`; `open_files`, open and at most; `nvidia_module`, open or closed; `memory_clients`, who offers
-    device memory to RDMA; `iommu_types` by PCI address, `none` for a device that no IOMMU translates for.
+    `numa_balancing`; `open_files`, open and at most; `kernel_config`, options of the kernel that are on;
+    `nvidia_module`, open or closed; `memory_clients`, who offers device memory to RDMA; `iommu_types` by PCI address,
+    `none` for a device that no IOMMU translates for.
     """
     peering = peers.parse(peers.ask(asked), NOT_READ, NOT_READ)
     return {

@@ -68,6 +68,8 @@ _PROCESS_NAME = re.compile(
 _NAME_LINE = re.compile(r"^([ \t]+Name[ \t]*:[ \t]*\S*)[^\r\n]*", re.MULTILINE)
 _TABLE_LINE = re.compile(r"^(\|[ \t]+\d+[ \t][^|\n]*?\d+[ \t]+(?:C|G|C\+G|M|M\+C)[ \t]+\S+)[^|\n]*", re.MULTILINE)
 _DATA = re.compile(r"/sys/bus/pci/devices/[0-9a-fA-F:.]{1,20}/config")
+_CONFIGURED = re.compile("(?:# )?CONFIG_(?:PCI_P2PDMA|DMABUF_MOVE_NOTIFY|HSA_AMD_P2P)[= ]")
+"""What of a kernel's configuration, some ten thousand lines, anybody asks for."""
 _OF_PROCESS = re.compile("^/proc/[^/]+/(task/[^/]+/)?(cmdline|environ)$")
 _COMMAND = re.compile(r'("command"[ \t]*:[ \t]*")((?:[^"\\\n]|\\.)*)')
 _BLANK = re.compile(r"(?:\s|&#(?:0*(?:9|10|13|32)|[xX]0*(?:9|[aAdD]|20));)+")
@@ -94,6 +96,8 @@ def file_text(path: str, text: str) -> str:
         return text.split("\n\n", 1)[0]
     if path == "/proc/cmdline":
         return kernel_command_line(text)
+    if path.startswith("/boot/config-"):
+        return "".join(f"{line}\n" for line in text.splitlines() if _CONFIGURED.match(line))
     if _OF_PROCESS.search(path):
         return ""
     return text
