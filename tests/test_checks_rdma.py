@@ -324,6 +324,32 @@ def test_packet_sizes() -> None:
     assert statuses("roce.mtu", variant("nvidia-gh200")) == {"node": "skip"}
 
 
+def congestion(*on: str) -> Recording:
+    """RoCE adapters whose driver shows on which priority ECN is on."""
+    recording = variant("amd-mi300x-spx")
+    ports = [nic for nic in assemble.inventory([recording]).nodes[0].nics if nic.kind == "roce"]
+    lines = []
+    for nic, priority in zip(ports, on):
+        folder = f"/sys/class/net/{nic.netdev}"
+        lines += [f"names {folder}/ecn=roce_np roce_rp", f"{folder}/qos/trust=dscp"]
+        for side in ("roce_np", "roce_rp"):
+            lines += [f"{folder}/ecn/{side}/enable/{one}={int(str(one) == priority)}" for one in range(8)]
+    return variant("amd-mi300x-spx", *lines)
+
+
+def test_congestion_control() -> None:
+    (found,) = told("roce.flow-control", congestion(*"33333333"))
+    assert (found.status, "roce_np on 3, roce_rp on 3, trust dscp" in found.message) == ("ok", True)
+    odd = told("roce.flow-control", congestion(*"-3333333"))
+    assert [one.status for one in odd] == ["fail"]
+    assert "roce_np on none" in odd[0].message
+    assert "fail" not in statuses("roce.flow-control", congestion(*"---33333")).values(), "no majority of two thirds"
+    assert statuses("roce.flow-control", congestion()) == {"node": "skip"}, "the kernel's own driver shows none"
+    assert statuses("roce.flow-control", variant("none-cpu-server")) == {"node": "skip"}
+    unread = [f"names /sys/class/net/{netdev}/ecn !denied" for netdev in ("ens8np0",)]
+    assert statuses("roce.flow-control", variant(HGX, *unread)) == {"node": "unknown"}
+
+
 # --- GPUDirect ------------------------------------------------------------------------------------------------------
 def test_gpudirect_by_module_or_by_dma_buf() -> None:
     closed = "/proc/driver/nvidia/version=NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.161.08\n"

@@ -17,6 +17,7 @@ MODULES = (
     "rdma_state",
     "rdma_counters",
     "roce",
+    "roce_flow",
     "gpudirect",
     "interfaces",
     "library_settings",

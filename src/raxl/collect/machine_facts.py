@@ -13,8 +13,10 @@ from raxl.model.problem import NOT_PRESENT
 from raxl.sources import (
     device_nodes,
     filesystems,
+    flow_control,
     interfaces,
     kernel_settings,
+    netdev,
     nvidia_control,
     peers,
     rdma_ports,
@@ -76,8 +78,9 @@ def logs(asked: ReplayHost) -> Mapping[str, Reading]:
 
 
 def networks(asked: ReplayHost) -> Mapping[str, Reading]:
-    """See `sources.interfaces.readings`."""
-    return interfaces.readings(asked)
+    """See `sources.interfaces.readings`; and `flow_control`: by network device of an RDMA adapter, a reading of its
+    congestion control."""
+    return {**interfaces.readings(asked), "flow_control": Reading(flow_control.readings(asked), netdev.FOLDER)}
 
 
 def variables(asked: ReplayHost) -> Reading:
