@@ -13,6 +13,7 @@ from raxl.model.facts import NOT_READ, Reading
 from raxl.model.finding import QUICK
 from raxl.model.machine import DeviceNode
 from raxl.model.nic import Nic
+from raxl.model.problem import NOT_ASKED, NOT_PRESENT
 
 _CONTROL = "/dev/nvidiactl"
 _FILES = {
@@ -84,9 +85,14 @@ def device_nodes(case: Case) -> Iterator[Verdict]:
     families = _families(case, nodes)
     wrong = [verdict for verdict in (_revoked(case, nodes), *_missing(case, families, reading)) if verdict]
     yield from wrong
+    yield from _unopened(case, nodes)
     verbs = _without_verbs(case, nodes, reading)
     if verbs is not None:
         yield verbs
+    if (listing := case.facts.links_downed).reason not in (None, NOT_PRESENT, NOT_ASKED):
+        yield unread(
+            "/dev/infiniband", "whether there are RDMA adapters, and so whether they have their files", listing
+        )
     if not families and verbs is None:
         yield skip(
             "node", "no accelerator with device files that raxl knows, and RDMA adapters have theirs or are none"
@@ -114,6 +120,17 @@ def _revoked(case: Case, nodes: Mapping[str, DeviceNode]) -> Verdict | None:
     return fail(
         _CONTROL, words, evidence(control), remedy=remedy, remedy_class="restart-service", root="cgroup-revoked"
     )
+
+
+def _unopened(case: Case, nodes: Mapping[str, DeviceNode]) -> Iterator[Verdict]:
+    """In a container it is only by opening the file that a revoked list shows."""
+    control = case.facts.host.get("nvidia_control", NOT_READ)
+    if _CONTROL not in nodes or not _is_inside(case) or control.known:
+        return
+    if control.reason == NOT_ASKED:
+        yield skip(_CONTROL, f"whether {_CONTROL} can be opened was not asked: level quick does not", NOT_ASKED)
+    else:
+        yield unread(_CONTROL, f"whether {_CONTROL} can be opened", control)
 
 
 def _missing(case: Case, families: list[_Family], reading: Reading) -> Iterator[Verdict]:

@@ -10,7 +10,7 @@ from raxl.checks.ports import is_rdma, none
 from raxl.checks.words import listed
 from raxl.model.accelerator import Accelerator
 from raxl.model.facts import NOT_READ
-from raxl.model.finding import QUICK, Evidence
+from raxl.model.finding import HOST, QUICK, Evidence
 from raxl.model.link import PCIE_CLASSES
 from raxl.model.machine import NcclLog
 from raxl.model.nic import Nic
@@ -20,6 +20,11 @@ from raxl.model.problem import NOT_ASKED
 from raxl.topology import gpudirect
 
 _VENDORS = ("nvidia", "amd")
+_OPTIONS = ("PCI_P2PDMA", "DMABUF_MOVE_NOTIFY")
+_REMEDIES = {
+    "nvidia": "modprobe nvidia_peermem (after the RDMA driver), or install the open kernel module, after a drain",
+    "amd": "install amdgpu-dkms, or a kernel with PCI_P2PDMA and DMABUF_MOVE_NOTIFY, after a drain",
+}
 _FIRST_THAT_KNOWS = (2, 23, 4)
 """The first NCCL that finds nvidia_peermem where the kernel lists no memory peers (NVIDIA/nccl #1676)."""
 _NEW_MODULE, _OLD_MODULE = "nvidia_peermem", "nv_peer_mem"
@@ -50,14 +55,15 @@ def _condition(case: Case, device: Accelerator, nic: Nic) -> Condition:
     P0,
     QUICK,
     "config",
+    vantage=HOST,
     reference="https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/gpu-operator-rdma.html",
 )
 def path(case: Case) -> Iterator[Verdict]:
     """Without GPUDirect RDMA all traffic between nodes is copied through the host's memory, at a fraction of the rate.
 
     Read: the loaded modules, the kind of NVIDIA's kernel module, the kernel's release, and the kernel's list of who
-    offers device memory to RDMA. It warns where there is an accelerator and an RDMA adapter, and neither nvidia_peermem
-    is loaded nor DMA-BUF can serve (open kernel module, Linux 5.12).
+    offers device memory to RDMA; of AMD, else the kernel's configuration. It warns where there is an accelerator and an
+    RDMA adapter, and neither nvidia_peermem is loaded nor DMA-BUF can serve (open kernel module, Linux 5.12).
 
     Not to be confused: nvidia_peermem is on its way out, and its absence alone is no fault. What is read here says that
     it may work; only a transfer proves it (`raxl bench-transport`).
@@ -68,6 +74,8 @@ def path(case: Case) -> Iterator[Verdict]:
         return
     device, nic = pair
     condition = _condition(case, device, nic)
+    if device.vendor == "amd" and condition.status not in (CLEAR, BLOCKS):
+        condition = _by_configuration(case) or condition
     told = [Evidence(source, condition.message) for source in condition.evidence]
     if condition.status == CLEAR:
         yield ok("node", f"GPUDirect RDMA is {condition.message}", *told)
@@ -76,11 +84,27 @@ def path(case: Case) -> Iterator[Verdict]:
             "node",
             f"the host copies all traffic between nodes: {condition.message}",
             *told,
-            remedy="modprobe nvidia_peermem (after the RDMA driver), or install the open kernel module, after a drain",
+            remedy=_REMEDIES[device.vendor],
             remedy_class="config",
         )
     else:
         yield unknown("node", condition.reason or NOT_ASKED, condition.message, *told)
+
+
+def _by_configuration(case: Case) -> Condition | None:
+    """Whether the kernel was built with DMA-BUF between devices, where no client of peer memory is listed.
+
+    RCCL goes by the same two options of /boot/config-RELEASE.
+    """
+    reading = case.facts.host.get("kernel_config", NOT_READ)
+    if not reading.known:
+        return None
+    missing = [name for name in _OPTIONS if reading.value.get(name) != "y"]
+    if not missing:
+        message = "ready by DMA-BUF (the kernel has PCI_P2PDMA and DMABUF_MOVE_NOTIFY)"
+        return Condition(gpudirect.KIND, CLEAR, message, (reading.source,))
+    message = f"amdkfd is no client of peer memory, and the kernel was built without {listed(missing)}"
+    return Condition(gpudirect.KIND, BLOCKS, message, (reading.source,))
 
 
 @check(
@@ -111,6 +135,7 @@ def affinity(case: Case) -> Iterator[Verdict]:
         return
     ranks = _ranks(case, nics)
     far = [one for device in devices if (one := _far(device.id, ranks.get(device.id, {}), nics))]
+    far += [one for device in devices if (one := _untold(device.id, ranks.get(device.id, {}), nics))]
     yield from far
     if not ranks:
         yield unknown("node", NOT_ASKED, "no PCIe class between an accelerator and an RDMA adapter is known")
@@ -140,6 +165,15 @@ def _far(device: str, classes: dict[str, str], nics: dict[str, Nic]) -> Verdict 
     return warn(device, words, remedy=remedy, remedy_class="config")
 
 
+def _untold(device: str, classes: dict[str, str], nics: dict[str, Nic]) -> Verdict | None:
+    """Where the adapters that share a switch with it are in states that nobody read."""
+    states = {nic: nics[nic].state for nic, one in classes.items() if one in PCIE_CLASSES[:2]}
+    if "unknown" not in states.values() or {"ok", "degraded"}.intersection(states.values()):
+        return None
+    names = [nic for nic, state in states.items() if state == "unknown"]
+    return unknown(device, NOT_ASKED, f"whether {listed(names)} beside {device} is up was not read")
+
+
 @check(
     "gdr.nccl",
     "The NCCL in use finds the module for GPUDirect RDMA",
@@ -167,7 +201,7 @@ def nccl(case: Case) -> Iterator[Verdict]:
     modules, module = case.facts.modules, case.facts.host.get("nvidia_module", NOT_READ)
     is_disabled = told is not None and False in told.direct.values()
     if number >= _FIRST_THAT_KNOWS:
-        yield ok("node", f"NCCL {version} finds {_NEW_MODULE}")
+        yield ok("node", f"NCCL {version} recognises {_NEW_MODULE}")
     elif not modules.known:
         yield unknown(
             "node", modules.reason or NOT_ASKED, f"NCCL is {version}; which modules are loaded: {modules.message}"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from raxl.checks import P1, Case, Verdict, absent, check, evidence, ok, skip, unread, warn
+from raxl.checks import P1, Case, Verdict, absent, check, evidence, ok, skip, unknown, unread, warn
 from raxl.model.facts import NOT_READ
 from raxl.model.finding import QUICK
+from raxl.model.problem import FAILED
 
 _PASSED = ("iommu=pt", "iommu.passthrough=1", "amd_iommu=off", "iommu=off")
 _PASSED_TYPES = ("identity", "none")
@@ -54,6 +55,10 @@ def cmdline(case: Case) -> Iterator[Verdict]:
     elif own and all(one in _PASSED_TYPES for one in own.values()):
         kinds = ", ".join(sorted({str(one) for one in own.values()}))
         yield ok("node", f"the IOMMU passes through for all AMD accelerators ({kinds})", evidence(types, kinds))
+    elif None in own.values() or not own:
+        why = types.message or "no group was listed"
+        message = f"iommu=pt is not given, and whether the IOMMU translates for the accelerators was not read: {why}"
+        yield unknown("node", types.reason or FAILED, message, told)
     else:
         yield warn(
             "node",

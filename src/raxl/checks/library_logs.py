@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from raxl.checks import P1, Case, Verdict, check, evidence, fail, ok, skip, warn
+from raxl.checks import P1, Case, Verdict, check, evidence, fail, ok, skip, unknown, warn
 from raxl.checks.ports import ports
 from raxl.checks.words import listed
 from raxl.model.facts import Reading
 from raxl.model.finding import FAIL, QUICK, WARN
 from raxl.model.machine import NcclLog, UcxLog
+from raxl.model.problem import NOT_ASKED
 
 
 class _Known(NamedTuple):
@@ -130,7 +131,10 @@ def nccl_log(case: Case) -> Iterator[Verdict]:
     for text, count in log.warnings.items():
         yield _judged(reading, text, count)
     if fallback is None and not disabled and not log.warnings:
-        yield ok("nccl", _used(log), evidence(reading, _used(log)))
+        if log.network or log.ways:
+            yield ok("nccl", _used(log), evidence(reading, _used(log)))
+        else:
+            yield unknown("nccl", NOT_ASKED, "the log does not say which network NCCL used: the lines are not in it")
 
 
 def _used(log: NcclLog) -> str:
@@ -201,8 +205,10 @@ def ucx_log(case: Case) -> Iterator[Verdict]:
         told = [f"UCX {log.version}"] if log.version else ["UCX"]
         told += [f"within the node {listed(list(log.intra), 6)}"] if log.intra else []
         told += [f"between nodes {listed(list(log.inter), 6)}"] if log.inter else []
-        words = ", ".join(told) if len(told) > 1 else f"{told[0]}: the log names no transport, and warns of nothing"
-        yield ok("ucx", words, evidence(reading, words))
+        if len(told) > 1:
+            yield ok("ucx", ", ".join(told), evidence(reading, ", ".join(told)))
+        else:
+            yield unknown("ucx", NOT_ASKED, f"the log of {told[0]} does not say which transports it used")
 
 
 def _complaint(reading: Reading, text: str, count: int) -> Verdict:

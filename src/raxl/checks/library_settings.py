@@ -182,4 +182,4 @@ def nccl_net(case: Case) -> Iterator[Verdict]:
         words = f"NCCL_NET is unset: should {rdma} not serve, NCCL goes on over sockets without an error"
         yield ok("NCCL_NET", words, shown)
     else:
-        yield skip("NCCL_NET", "NCCL_NET is unset, and no RDMA adapter is here")
+        yield skip("NCCL_NET", "NCCL_NET is unset, and no RDMA adapter is known here")

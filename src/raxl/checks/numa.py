@@ -92,9 +92,10 @@ def numa_map(case: Case) -> Iterator[Verdict]:
 
 
 def _is_unplaced(one: Accelerator | Nic) -> bool:
-    """Of those on the bus alone: a chip behind another one has no place of its own."""
+    """Of those that the kernel lists on the bus: a chip behind another one has no place of its own, and a topology
+    document may place a device beside several nodes."""
     is_near_one = isinstance(one, Accelerator) and len(one.local_numa_nodes) == 1
-    return one.pci is not None and one.numa_node is None and not is_near_one
+    return one.pci is not None and "sysfs" in one.evidence and one.numa_node is None and not is_near_one
 
 
 def _unplaced(case: Case, names: list[str]) -> Iterator[Verdict]:
@@ -109,7 +110,8 @@ def _unplaced(case: Case, names: list[str]) -> Iterator[Verdict]:
     else:
         yield warn(
             "node",
-            f"{listed(names)} say no NUMA node, and the machine has {len(_with_cpus(case))} with CPUs",
+            f"{listed(names)} tell{'s' if len(names) == 1 else ''} no NUMA node, and the machine has "
+            f"{len(_with_cpus(case))} with CPUs",
             Evidence("/sys/bus/pci/devices/*/numa_node", "-1"),
             remedy="look in the firmware for NUMA settings, and for its update; reboot after a drain",
             remedy_class="config",

@@ -43,10 +43,15 @@ class RdmaPort(NamedTuple):
         rate = self.value("rate")
         return f"{self.name} ({rate})" if rate else self.name
 
-    @property
-    def sort(self) -> tuple[str | None, str | None, object]:
-        """What has to be equal for ports to be compared: kind, model and board of their adapters."""
-        return self.nic.kind, self.nic.model, self.value("board")
+    def is_like(self, other: RdmaPort) -> bool:
+        """Whether the two can be compared: their adapters have the same kind, model and board, as far as these were
+        read. What was not read keeps no port from being held against its peers."""
+        pairs = (
+            (self.nic.kind, other.nic.kind),
+            (self.nic.model, other.nic.model),
+            (self.value("board"), other.value("board")),
+        )
+        return all(a == b or None in (a, b) or "rdma" in (a, b) for a, b in pairs)
 
 
 def is_rdma(nic: Nic) -> bool:
@@ -87,8 +92,8 @@ def none(case: Case) -> Verdict:
 
 
 def peers(port: RdmaPort, among: list[RdmaPort]) -> list[RdmaPort]:
-    """The other ports of its sort on other adapters."""
-    return [one for one in among if one.sort == port.sort and one.nic.id != port.nic.id]
+    """The ports like it on other adapters."""
+    return [one for one in among if one.is_like(port) and one.nic.id != port.nic.id]
 
 
 def nearest(case: Case, nic: Nic) -> list[str]:

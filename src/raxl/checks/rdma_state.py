@@ -10,7 +10,7 @@ from raxl.checks.ports import RdmaPort, none, peers, ports
 from raxl.checks.variables import nccl_list, value
 from raxl.checks.words import listed
 from raxl.model.finding import QUICK, Evidence
-from raxl.model.problem import FAILED
+from raxl.model.problem import FAILED, NOT_ASKED
 
 _LISTED = "NCCL_IB_HCA"
 _WITHOUT_MANAGER = (
@@ -46,7 +46,7 @@ def port_state(case: Case) -> Iterator[Verdict]:
     if not found:
         yield none(case)
         return
-    well = [port for port in found if port.is_active and port.value("physical_state") in ("LinkUp", None)]
+    well = [port for port in found if port.is_active and _is_up(port)]
     if well:
         told = (
             f"{len(well)} RDMA port{'s are' if len(well) > 1 else ' is'} active: {listed([one.words for one in well])}"
@@ -55,6 +55,12 @@ def port_state(case: Case) -> Iterator[Verdict]:
     for port in found:
         if port not in well:
             yield _state(case, port, found)
+
+
+def _is_up(port: RdmaPort) -> bool:
+    """Whether its link is up; a list of links that does not tell it apart says so by the state."""
+    physical = port.reading("physical_state")
+    return physical.value == "LinkUp" or physical.reason == NOT_ASKED
 
 
 def _state(case: Case, port: RdmaPort, found: list[RdmaPort]) -> Verdict:
@@ -66,6 +72,8 @@ def _state(case: Case, port: RdmaPort, found: list[RdmaPort]) -> Verdict:
     if word in ("INIT", "ARMED"):
         words = f"the link of {port.name} is up and its state is {word}: no subnet manager has configured it"
         return fail(port.name, words, *told, remedy=_WITHOUT_MANAGER, remedy_class="config", root=word)
+    if word == "ACTIVE" and not physical.known:
+        return unread(port.name, f"the physical state of {port.name}", physical)
     if word in ("ACTIVE", "ACTIVE_DEFER"):
         words = (
             f"{port.name} is {word} and its link is in {link or 'deferral'}: it recovers from errors again and again"
@@ -139,10 +147,15 @@ def rate(case: Case) -> Iterator[Verdict]:
     Not to be confused: a port that is down shows a stale or the lowest rate. Bonds and storage adapters run at a rate
     of their own, and are no peers. SDR on a new adapter means that the kernel does not know its speed.
     """
-    found = [port for port in ports(case) if port.is_active]
-    if not found:
-        yield none(case) if not ports(case) else skip("node", "no RDMA port is active")
-        return
+    every = ports(case)
+    found = [port for port in every if port.is_active]
+    unread_ones = [port for port in every if not port.reading("state").known]
+    if not every:
+        yield none(case)
+    elif not found and not unread_ones:
+        yield skip("node", "no RDMA port is active")
+    for port in unread_ones:
+        yield unread(port.name, f"whether {port.name} is active", port.reading("state"))
     wrong = [verdict for port in found if (verdict := _slow(case, port, found))]
     yield from wrong
     well = [port for port in found if port.value("speed") and port.name not in {one.subject for one in wrong}]

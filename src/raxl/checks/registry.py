@@ -35,6 +35,7 @@ MODULES = (
     "rdma_state",
     "rdma_counters",
     "roce",
+    "roce_flow",
     "gpudirect",
     "interfaces",
     "library_settings",

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from raxl.checks import P0, P1, Case, Verdict, check, evidence, fail, ok, skip, unread, warn
+from raxl.checks import P0, P1, Case, Verdict, check, evidence, fail, ok, skip, unknown, unread, warn
 from raxl.checks.ports import RdmaPort, none, ports
-from raxl.checks.variables import nccl_list, value
+from raxl.checks.variables import nccl_list, reading, value
 from raxl.checks.words import listed
 from raxl.model.facts import NOT_READ
 from raxl.model.finding import QUICK, Evidence
 from raxl.model.machine import Gid, Interface
+from raxl.model.problem import FAILED
 
 _INDEX, _LISTED = "NCCL_IB_GID_INDEX", "NCCL_IB_HCA"
 _SECOND = "RoCE v2"
@@ -51,20 +52,23 @@ def gid(case: Case) -> Iterator[Verdict]:
     if not found:
         yield _nothing(case)
         return
+    chosen_by = reading(case, _INDEX)
     told = value(case, _INDEX)
     wanted = int(told) if told and told.strip().isdigit() else None
     well = []
     for port in found:
-        reading = port.reading("gids")
-        if not reading.known:
-            yield unread(port.name, f"the addresses of {port.name}", reading)
+        table = port.reading("gids")
+        if not table.known:
+            yield unread(port.name, f"the addresses of {port.name}", table)
             continue
-        verdict = _judged(case, port, reading.value, wanted)
+        verdict = _judged(case, port, table.value, wanted)
         if verdict is None:
             well.append(port)
         else:
             yield verdict
-    if well:
+    if well and not chosen_by.known:
+        yield unread("node", f"whether {_INDEX} fits", chosen_by)
+    elif well:
         words = listed([f"{port.name} {_routable(port.value('gids'))}" for port in well])
         chosen = f"{_INDEX}={wanted} fits" if wanted is not None else f"{_INDEX} is unset, and NCCL searches since 2.21"
         yield ok(
@@ -84,6 +88,11 @@ def _judged(case: Case, port: RdmaPort, gids: Mapping[int, Gid], wanted: int | N
     told = evidence(
         port.reading("gids"), "; ".join(f"{index} {one.address} {one.kind}" for index, one in list(gids.items())[:16])
     )
+    wanted_one = gids.get(wanted) if wanted is not None else None
+    untold = [one for one in (wanted_one, *(() if fit else gids.values())) if one is not None and one.kind is None]
+    if untold:
+        words = f"whether {untold[0].words} of {port.name} is RoCE v2: the kernel did not say"
+        return unknown(port.name, FAILED, words, told)
     if not fit:
         return _without(port, gids, told)
     if wanted is None or wanted in fit or not _is_used(case, port):
@@ -172,7 +181,7 @@ def _size(port: RdmaPort, interfaces: Mapping[str, Interface]) -> int | None:
 
 
 def _odd(port: RdmaPort, found: list[RdmaPort], sizes: Mapping[str, int]) -> Verdict | None:
-    like = [one for one in found if one.sort == port.sort and one.name in sizes]
+    like = [one for one in found if one.is_like(port) and one.name in sizes]
     counts = Counter(sizes[one.name] for one in like)
     usual, count = next(iter(counts.most_common(1)), (0, 0))
     if port.name not in sizes or len(like) < 3 or count < _AGREED_SHARE * len(like) or sizes[port.name] == usual:

@@ -13,8 +13,10 @@ from raxl.model.problem import NOT_PRESENT
 from raxl.sources import (
     device_nodes,
     filesystems,
+    flow_control,
     interfaces,
     kernel_settings,
+    netdev,
     nvidia_control,
     peers,
     rdma_ports,
@@ -26,8 +28,9 @@ _NO_IOMMU = "none"
 
 def host(asked: ReplayHost) -> Mapping[str, Reading]:
     """`filesystem /dev/shm` and the like; `device_nodes` by path; `nvidia_control`, the errno's name of opening it;
-    `numa_balancing`; `open_files`, open and at most; `nvidia_module`, open or closed; `memory_clients`, who offers
-    device memory to RDMA; `iommu_types` by PCI address, `none` for a device that no IOMMU translates for.
+    `numa_balancing`; `open_files`, open and at most; `kernel_config`, options of the kernel that are on;
+    `nvidia_module`, open or closed; `memory_clients`, who offers device memory to RDMA; `iommu_types` by PCI address,
+    `none` for a device that no IOMMU translates for.
     """
     peering = peers.parse(peers.ask(asked), NOT_READ, NOT_READ)
     return {
@@ -75,8 +78,9 @@ def logs(asked: ReplayHost) -> Mapping[str, Reading]:
 
 
 def networks(asked: ReplayHost) -> Mapping[str, Reading]:
-    """See `sources.interfaces.readings`."""
-    return interfaces.readings(asked)
+    """See `sources.interfaces.readings`; and `flow_control`: by network device of an RDMA adapter, a reading of its
+    congestion control."""
+    return {**interfaces.readings(asked), "flow_control": Reading(flow_control.readings(asked), netdev.FOLDER)}
 
 
 def variables(asked: ReplayHost) -> Reading:

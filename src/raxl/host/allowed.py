@@ -58,7 +58,7 @@ _ENVIRONMENT = re.compile(
     r"|RAY_OVERRIDE_RESOURCES|RAY_TPU_RESOURCE_PER_CHIP|RAY_EXPERIMENTAL_NOSET_[A-Z_]+"
     r"|RAY_IGNORE_VERSION_MISMATCH|RAY_DEFAULT_PYTHON_VERSION_MATCH_LEVEL|RAY_OBJECT_STORE_ALLOW_SLOW_STORAGE"
     r"|NCCL_[A-Z0-9_]+|RCCL_[A-Z0-9_]+|UCX_[A-Z0-9_]+|FI_[A-Z0-9_]+|GLOO_[A-Z0-9_]+"
-    r"|OMP_NUM_THREADS|KUBERNETES_SERVICE_PORT|container|SLURM_(JOB_NUM_NODES|NODEID|TOPOLOGY_ADDR(_PATTERN)?)"
+    r"|(CUDA|HIP)_LAUNCH_BLOCKING|OMP_NUM_THREADS|KUBERNETES_SERVICE_PORT|container|SLURM_(JOB_NUM_NODES|NODEID|TOPOLOGY_ADDR(_PATTERN)?)"
 )
 _SECRET = re.compile("TOKEN|SECRET|PASS|PWD|CREDENTIAL|(?<![PRM])KEY|AUTH|PRIVATE|COOKIE|BEARER", re.IGNORECASE)
 """A partition key (`NCCL_IB_PKEY`) and a memory key are no secrets."""
@@ -69,6 +69,8 @@ _PROCESS_NAME = re.compile(
 _NAME_LINE = re.compile(r"^([ \t]+Name[ \t]*:[ \t]*\S*)[^\r\n]*", re.MULTILINE)
 _TABLE_LINE = re.compile(r"^(\|[ \t]+\d+[ \t][^|\n]*?\d+[ \t]+(?:C|G|C\+G|M|M\+C)[ \t]+\S+)[^|\n]*", re.MULTILINE)
 _DATA = re.compile(r"/sys/bus/pci/devices/[0-9a-fA-F:.]{1,20}/config")
+_CONFIGURED = re.compile("(?:# )?CONFIG_(?:PCI_P2PDMA|DMABUF_MOVE_NOTIFY|HSA_AMD_P2P)[= ]")
+"""What of a kernel's configuration, some ten thousand lines, anybody asks for."""
 _OF_PROCESS = re.compile("^/proc/[^/]+/(task/[^/]+/)?(cmdline|environ)$")
 _COMMAND = re.compile(r'("command"[ \t]*:[ \t]*")((?:[^"\\\n]|\\.)*)')
 _BLANK = re.compile(r"(?:\s|&#(?:0*(?:9|10|13|32)|[xX]0*(?:9|[aAdD]|20));)+")
@@ -95,6 +97,8 @@ def file_text(path: str, text: str) -> str:
         return text.split("\n\n", 1)[0]
     if path == "/proc/cmdline":
         return kernel_command_line(text)
+    if path.startswith("/boot/config-"):
+        return "".join(f"{line}\n" for line in text.splitlines() if _CONFIGURED.match(line))
     if _OF_PROCESS.search(path):
         return ""
     return text

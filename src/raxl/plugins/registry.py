@@ -85,6 +85,7 @@ CHECKED = (
     "device_nodes",
     "rdma_ports",
     "interfaces",
+    "flow_control",
     "filesystems",
     "nvidia_control",
     "processes",
