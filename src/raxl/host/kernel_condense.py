@@ -19,7 +19,12 @@ MOST_OF_FAMILY = 24
 """Lines of one fault of one device that differ in processes and links alone."""
 _MOST_EVER = 4 * MOST_KEPT
 _MOST_HOSTS = 1024
-_REMEMBERED = 1 << 14
+_MOST_TOGETHER = 1 << 14
+"""Lines that are kept of all hosts."""
+_REMEMBERED, _LEAST_REMEMBERED = 1 << 14, 64
+"""Texts that were seen lately, of all hosts; and of each of many."""
+_LONGEST = 1024
+"""Characters of a line that are looked at."""
 _BACK_SECONDS, _YOUNG_SECONDS = 10.0, 60.0
 """A boot's stamps begin at 0: they go back by this much, to this little. Those of logs that were joined need not."""
 _BOOTS = ("-- Boot ", "-- Reboot")
@@ -49,6 +54,7 @@ class Condenser:
         self._hosts: Dict[Optional[str], _Host] = {}
         self._like: Optional[Tuple[_Host, int, str, str]] = None
         """Of the last line that was taken apart: whose it is, and what stood before its text, digits apart."""
+        self._bounds = _Bounds()
         self._number = 0
         self.stamped = 0
         """How many lines had the kernel's stamp."""
@@ -113,7 +119,8 @@ class Condenser:
             name = None
         host = self._hosts.get(name)
         if host is None:
-            host = self._hosts[name] = _Host()
+            host = self._hosts[name] = _Host(self._bounds)
+            self._bounds.remembered = max(_REMEMBERED // len(self._hosts), _LEAST_REMEMBERED)
         return host
 
     def logs(self) -> List[Log]:
@@ -123,16 +130,31 @@ class Condenser:
             self._hosts[named[0]].absorb(self._hosts.pop(None))
         return [{"host": name, **host.log()} for name, host in self._hosts.items()]
 
+    def log(self) -> Log:
+        """What is kept of the log of one host; an empty one where there was no line."""
+        return next(iter(self.logs()), {"host": None, **_Host(_Bounds()).log()})
+
     @property
     def tells(self) -> bool:
         """Whether a line of the catalogue was among them."""
         return any(host.kept for host in self._hosts.values())
 
 
+class _Bounds:
+    """What all hosts have together."""
+
+    def __init__(self) -> None:
+        self.left = _MOST_TOGETHER
+        """Lines that may still be kept."""
+        self.remembered = _REMEMBERED
+        """Texts that each host may remember."""
+
+
 class _Host:
     """The log of one host."""
 
-    def __init__(self) -> None:
+    def __init__(self, bounds: _Bounds) -> None:
+        self._bounds = bounds
         self.kept: Dict[Tuple[Any, ...], Log] = {}
         self.lines = 0
         self._number = 0
@@ -152,7 +174,7 @@ class _Host:
     def take(self, line: Stamped, number: int) -> None:
         """Takes a line that the kernel wrote, which is so many lines down its file."""
         self._number = number
-        text = line.text.rstrip()
+        text = line.text[:_LONGEST].rstrip()
         if line.uptime_seconds is not None or text.startswith(_FIRST):
             self._place(line, text)
         self.lines += 1
@@ -239,7 +261,7 @@ class _Host:
 
     def _new(self, line: Stamped, text: str, known: str, copies: int) -> None:
         """Keeps a text that was not seen lately, where it is of the catalogue."""
-        if len(self._seen) >= _REMEMBERED:
+        if len(self._seen) >= self._bounds.remembered:
             self._seen.clear()
         found = telling(text)
         self._seen[known] = None if found is None else self._entry(line, found, copies)
@@ -261,9 +283,10 @@ class _Host:
             self._again(entry, line, copies)
             return entry
         kind = (found.kind, found.groups.get("device"), found.groups.get("code"))
-        if len(self.kept) >= (MOST_KEPT if kind in self._kinds else _MOST_EVER):
+        if len(self.kept) >= (MOST_KEPT if kind in self._kinds else _MOST_EVER) or self._bounds.left <= 0:
             self._left_out += 1
             return None
+        self._bounds.left -= 1
         self._families[family] = self._families.get(family, 0) + 1
         self._kinds.add(kind)
         entry = self.kept[key] = {
@@ -327,8 +350,7 @@ def condensed(lines: Iterable[str]) -> Log:
     condenser = Condenser()
     for line in lines:
         condenser.feed(line)
-    logs = condenser.logs()
-    return logs[0] if logs else {"host": None, **_Host().log()}
+    return condenser.log()
 
 
 def whole_lines(chunks: Iterable[str]) -> Iterator[str]:

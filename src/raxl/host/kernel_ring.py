@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import errno
 import os
-from typing import Any, Dict
+from itertools import islice
+from typing import Any, Dict, Iterator
 
-from raxl.host.kernel_condense import condensed
+from raxl.host.kernel_condense import Condenser
 
 PATH = "/dev/kmsg"
 _RECORD_BYTES = 8192
 """The longest record that the kernel gives."""
+_TOGETHER = 1 << 12
 _MOST = 1 << 20
 """Records; a ring of 64 MiB holds fewer."""
 
@@ -21,13 +23,24 @@ _MOST = 1 << 20
 def read() -> Dict[str, Any]:
     """What is kept of the log, as `kernel_condense` gives it. Raises OSError where it may not be read."""
     descriptor = os.open(PATH, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    condenser = Condenser()
     try:
-        return condensed(_records(descriptor))
+        for records in _batches(_records(descriptor)):
+            condenser.take(records)
     finally:
         os.close(descriptor)
+    return condenser.log()
 
 
-def _records(descriptor: int) -> Any:
+def _batches(records: Iterator[str]) -> Iterator[str]:
+    batch = list(islice(records, _TOGETHER))
+    while batch:
+        yield "".join(batch)
+        batch = list(islice(records, _TOGETHER))
+
+
+def _records(descriptor: int) -> Iterator[str]:
+    """The records in their order, each a line; its dictionary of devices is left out."""
     for _ in range(_MOST):
         try:
             record = os.read(descriptor, _RECORD_BYTES)
@@ -39,4 +52,4 @@ def _records(descriptor: int) -> Any:
             raise
         if not record:
             return
-        yield record.decode("utf-8", "replace").split("\n", 1)[0]
+        yield record.decode("utf-8", "replace").split("\n", 1)[0] + "\n"
