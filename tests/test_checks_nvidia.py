@@ -9,16 +9,18 @@ from typing import Any
 import pytest
 
 import nvml_answers
+import recordings
 from diagnosing import findings, statuses, told, variant
 from nvml_answers import DEVICE, ECC, MIB, healthy, of, refused, samples
-from raxl.checks import Case, diagnosis
+from raxl.checks import Case, Check, diagnosis
 from raxl.checks.diagnosis import Wanted
 from raxl.checks.nvidia_driver import lost as lost_check
+from raxl.checks.nvidia_memory import ecc_corrected, remap_pending
 from raxl.checks.nvidia_state import mig
 from raxl.collect import assemble, facts, inputs
 from raxl.host.record import Recording
 from raxl.model.cluster import RayNode
-from raxl.model.facts import KernelEvent, KernelLog
+from raxl.model.facts import KernelEvent, KernelLog, Reading
 from raxl.model.policy import Policy
 
 HGX = "nvidia-hgx-h100"
@@ -370,11 +372,11 @@ def test_count_against_the_bus() -> None:
 # Lost
 
 
-def with_log(recording: Recording, *events: KernelEvent) -> dict[str, str]:
-    """What nvidia.lost says where the kernel's log has these events."""
+def with_log(recording: Recording, *events: KernelEvent, check: Check = lost_check) -> dict[str, str]:
+    """What a check says where the kernel's log has these events."""
     (node,) = assemble.inventory([recording]).nodes
-    own = replace(facts.of(recording, node), kernel_log=KernelLog(events=events))
-    found = list(lost_check.run(Case(node, own)))
+    own = replace(facts.of(recording, node), kernel_log=KernelLog(Reading(4, "dmesg"), events))
+    found = list(check.run(Case(node, own)))
     return {one.subject: one.status for one in found}
 
 
@@ -408,6 +410,18 @@ def test_lost_by_the_library_and_by_the_log_is_one_finding() -> None:
     assert with_log(gone, replace(XID_79, device="0000:5d:00")) == {"nvidia:3": "fail"}
     (first, *_) = told("nvidia.ecc-mode", gone)
     assert (first.status, first.subject, "lost" in first.message) == ("skip", "nvidia:3", True)
+
+
+def test_xids_that_tell_more_of_a_memory_error() -> None:
+    """92: the rate of corrected errors is high. 95: an error was not contained, and what waits for a reset cannot."""
+    high, uncontained = (KernelEvent("xid", f"NVRM: Xid {code}", code, "0000:5d:00") for code in ("92", "95"))
+    assert with_log(machine(), check=ecc_corrected) == {"node": "ok"}
+    assert with_log(machine(), high, check=ecc_corrected) == {"nvidia:3": "warn", "node": "ok"}
+    remapped = machine(of(3, "remapped_rows", [0, 1, 1, 0]))
+    assert with_log(remapped, high, check=ecc_corrected)["nvidia:3"] == "fail"
+    assert with_log(remapped, check=remap_pending)["nvidia:3"] == "warn"
+    assert with_log(remapped, uncontained, check=remap_pending)["nvidia:3"] == "fail"
+    assert with_log(remapped, replace(uncontained, boot=1), check=remap_pending)["nvidia:3"] == "warn"
 
 
 def test_a_device_that_needs_a_reset() -> None:
@@ -530,3 +544,39 @@ def test_counts_that_an_output_does_not_hold(tmp_path: Path) -> None:
     recording = given(tmp_path, header, "counts.csv")
     assert set(statuses("nvidia.ecc-uncorrected", recording).values()) == {"ok"}
     assert "ok" not in {one.status for one in told("nvidia.ecc-corrected", recording)}
+
+
+ABOUT_FAULTS = {
+    "nvidia-driver-hangs": {"nvidia.hang"},
+    "nvidia-driver-mismatch": {"nvidia.library-mismatch"},
+    "nvidia-driverless": {"nvidia.driver"},
+    "nvidia-hgx-h100-gpu-lost": {"nvidia.lost"},
+    "nvidia-hgx-h100-gpu-missing": {"nvidia.count"},
+}
+
+
+@pytest.mark.parametrize("name", recordings.NAMES)
+def test_a_recording_raises_what_it_is_about(name: str) -> None:
+    """GH200 with nodes without processors, cards without a bridge, MIG, a container: nothing."""
+    found = findings(recordings.recording(name)).findings
+    own = {one.check for one in found if one.status in ("warn", "fail") and one.check in (*CHECKS, "fabric.manager")}
+    assert own == ABOUT_FAULTS.get(name, set())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        of(3, "memory", {"total": None}),
+        of(3, "fabric", {"state": 3, "health_mask": "all"}),
+        of(3, "clocks", {}),
+        of(3, "ecc_errors", {}),
+        of(3, "nvlink_errors", [{"replay": "many"}]),
+        of(3, "nvlinks", [{}]),
+        of(3, "remapped_rows", [1]),
+        of(3, "recovery_action", -1),
+        ("library nvml event_samples 0 1 2 3 4 5 6 7", {"seconds": 0.0, "bits": [], "grown": []}),
+        ("library nvml event_samples 0 1 2 3 4 5 6 7", {"seconds": 1.0, "bits": [[-1]], "grown": [{"x": None}]}),
+    ],
+)
+def test_an_edited_recording_breaks_no_check(change: Any) -> None:
+    assert not [one for one in findings(machine(change)).findings if "the check itself failed" in one.message]

@@ -78,6 +78,7 @@ def test_every_call_reaches_its_reading(examined: Recording) -> None:
         "hardware thermal": 0.0,
         "hardware power brake": 0.0,
     }
+    assert value(0, "violations_seconds") == {"thermal": 1.5, "board limit": 0.0, "reliability": 0.0}
     assert value(0, "peers") == dict.fromkeys(range(1, 8), "ok")
 
 

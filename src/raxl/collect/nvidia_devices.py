@@ -10,6 +10,7 @@ The names of the questions (`Facts.devices`), and what their readings hold:
     recovery_action                 `none`, `reset gpu` … in lower case
     events                          why the clocks are lower than they could be: `nvidia_words.EVENTS`
     event_samples                   `times`: the same, five times in a second; `shares`: of that second, by word
+    violations_seconds              how long clocks were held down since the driver was loaded, by what did it
     temperature_celsius, memory_temperature_celsius, temperature_margin_celsius (to the slowdown)
     power_draw_watts, power_limit_watts (enforced), power_default_watts
     compute_mode                    `default`, `exclusive process`, `exclusive thread`, `prohibited`

@@ -49,14 +49,6 @@ def _event(xml: str, name: str, csv: str) -> Places:
     )
 
 
-def _power(xml: str, name: str, csv: Tuple[str, ...]) -> Places:
-    return Places(
-        (f"gpu_power_readings/{xml}", f"power_readings/{xml}"),
-        (f"GPU Power Readings/{name}", f"Power Readings/{name}"),
-        csv,
-    )
-
-
 def _bank(name: str) -> Places:
     return Places(
         (f"remapped_rows/row_remapper_histogram/row_remapper_histogram_{name}",),
@@ -156,37 +148,39 @@ OTHERS: Dict[str, Places] = {
     "temperature_limit": _temperature(("gpu_temp_tlimit",), ("GPU T.Limit Temp",), ("temperature.gpu.tlimit",)),
     "slowdown_limit": _temperature(("gpu_temp_slow_tlimit_threshold",), ("GPU Slowdown T.Limit Temp",)),
     "slowdown": _temperature(("gpu_temp_slow_threshold",), ("GPU Slowdown Temp",)),
-    "power_draw": _power(
-        "power_draw", "Power Draw", ("power.draw", "power.draw.average", "power.draw.instant")
-    )._replace(
-        xml=(
+    "power_draw": Places(
+        (
             "gpu_power_readings/power_draw",
             "gpu_power_readings/average_power_draw",
             "gpu_power_readings/instant_power_draw",
             "power_readings/power_draw",
         ),
-        query=(
+        (
             "GPU Power Readings/Power Draw",
             "GPU Power Readings/Average Power Draw",
             "GPU Power Readings/Instantaneous Power Draw",
             "Power Readings/Power Draw",
         ),
+        ("power.draw", "power.draw.average", "power.draw.instant"),
     ),
-    "power_limit": _power(
-        "current_power_limit", "Current Power Limit", ("enforced.power.limit", "power.limit")
-    )._replace(
-        xml=(
+    "power_limit": Places(
+        (
             "gpu_power_readings/current_power_limit",
             "power_readings/enforced_power_limit",
             "power_readings/power_limit",
         ),
-        query=(
+        (
             "GPU Power Readings/Current Power Limit",
             "Power Readings/Enforced Power Limit",
             "Power Readings/Power Limit",
         ),
+        ("enforced.power.limit", "power.limit"),
     ),
-    "power_default": _power("default_power_limit", "Default Power Limit", ("power.default_limit",)),
+    "power_default": Places(
+        ("gpu_power_readings/default_power_limit", "power_readings/default_power_limit"),
+        ("GPU Power Readings/Default Power Limit", "Power Readings/Default Power Limit"),
+        ("power.default_limit",),
+    ),
     "persistence_mode": Places(("persistence_mode",), ("/Persistence Mode",), ("persistence_mode",)),
     "compute_mode": Places(("compute_mode",), ("/Compute Mode",), ("compute_mode",)),
     "display_active": Places(("display_active",), ("/Display Active",), ("display_active",)),

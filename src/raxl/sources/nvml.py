@@ -96,7 +96,7 @@ _SHAPES: Mapping[str, Any] = {
     **{call: [int] for call in ("pci_ids", "numa_nodes", "mig_mode", "ecc_mode", "remapped_rows", "processes")},
     "nvlinks": [{"state": int, "remote": str, "remote_type": int, "version": int}],
     "mig_devices": [{"index": int, "name": str, "uuid": str, "memory_mib": int}],
-    "fabric": {"state": int, "status": int, "cluster": str, "clique": int, "health": int},
+    "fabric": {"state": int, "status": int, "cluster": str, "clique": int, "health": int, "health_mask": int},
     "platform": {"slot": int, "tray": int},
     "p2p": {},
 }

@@ -89,7 +89,7 @@ def readings(first: nvml.Answers, answers: Answers, index: int) -> Dict[str, Rea
         return _reading(call, known[call] if call in known else own[call], value)
 
     ecc, rows, fabric = told("ecc_mode", _modes), told("remapped_rows"), told("fabric", nvidia_words.fabric)
-    memory, clocks, errors = told("memory"), told("clocks", _filled), told("ecc_errors", _filled)
+    memory, clocks, errors = told("memory", _memory), told("clocks", _filled), told("ecc_errors", _filled)
     return {
         "ecc_mode": ecc,
         "ecc_errors": errors,
@@ -119,6 +119,7 @@ def readings(first: nvml.Answers, answers: Answers, index: int) -> Dict[str, Rea
         "mig_instances": told("mig_devices", len),
         "memory_bytes": memory,
         "holders": told("holders", tuple),
+        "violations_seconds": told("violations", _seconds),
         "inforom": _inforom(own["inforom"]),
         "vbios": told("vbios"),
         "nvlinks": told("nvlinks", nvidia_words.nvlinks),
@@ -189,6 +190,18 @@ def _watts(milliwatts: int) -> float:
 def _filled(values: Mapping[str, Optional[int]]) -> Dict[str, int]:
     """Those of the values that are numbers."""
     return {name: value for name, value in values.items() if isinstance(value, int)}
+
+
+def _memory(told: Mapping[str, Optional[int]]) -> Optional[Dict[str, Optional[int]]]:
+    """All three sizes; nothing where one of the two that every driver tells is missing."""
+    known = _filled(told)
+    if not {"total", "used"} <= set(known):
+        return None
+    return {"total": known["total"], "used": known["used"], "reserved": known.get("reserved")}
+
+
+def _seconds(nanoseconds: Mapping[str, Optional[int]]) -> Dict[str, float]:
+    return {name: value / 1e9 for name, value in _filled(nanoseconds).items()}
 
 
 def _margin(margin: Reading, now: Reading, slowdown: Reading) -> Reading:
