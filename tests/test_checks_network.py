@@ -11,7 +11,9 @@ from diagnosing import statuses, told, variant
 from raxl.checks import Case, registry
 from raxl.checks.variables import nccl_list
 from raxl.collect import assemble, facts
+from raxl.host import Question
 from raxl.host import addresses as kernel_addresses
+from raxl.host.redact import Redactor
 from raxl.model.cluster import RayNode
 
 HGX = "nvidia-hgx-h100"
@@ -22,9 +24,9 @@ DOCKER, POD = ["172.17.0.1", 16, "global"], ["169.254.170.23", 32, "link"]
 def here(**interfaces: list[Any]) -> list[Any]:
     """Network devices with an address each, up."""
     names = ["lo", *(name.replace("_", "-") for name in interfaces)]
-    held = {name.replace("_", "-"): [address] for name, address in interfaces.items()}
+    held = [[name.replace("_", "-"), *address] for name, address in interfaces.items()]
     told: list[Any] = [("names /sys/class/net", names)]
-    told.append(("process addresses", {"addresses": {"lo": [["127.0.0.1", 8, "host"]], **held}, "default": names[1:2]}))
+    told.append(("process addresses", {"addresses": [["lo", "127.0.0.1", 8, "host"], *held], "default": names[1:2]}))
     told += [f"/sys/class/net/{name}/operstate=up" for name in names]
     return told
 
@@ -119,5 +121,14 @@ def test_the_address_that_ray_knows_the_node_by(address: str, status: str) -> No
 
 def test_the_kernel_names_this_machines_addresses() -> None:
     told = kernel_addresses.addresses()
-    assert ["127.0.0.1", 8, "host"] in told["addresses"]["lo"]
-    assert set(told["default"]) <= set(told["addresses"]) | {"lo"}
+    assert ["lo", "127.0.0.1", 8, "host"] in told["addresses"]
+    assert set(told["default"]) <= {name for name, *_ in told["addresses"]}
+
+
+def test_the_addresses_of_devices_that_are_called_by_their_mac_are_redacted() -> None:
+    recording = variant(HGX, *here(enx0200c0ffee01=ENS6))
+    redacted = Redactor().recording(recording)
+    text = str(redacted.answers[Question("process", "addresses")])
+    assert "0200c0ffee01" not in text
+    assert "192.0.2.21" not in text
+    assert statuses("net.iface", redacted) == statuses("net.iface", recording)

@@ -413,6 +413,7 @@ def test_an_nccl_that_does_not_know_the_new_module() -> None:
     assert statuses("gdr.nccl", with_log(silent, module, closed)) == {"node": "fail"}
     assert statuses("gdr.nccl", with_log(silent, "names /sys/module !denied")) == {"node": "unknown"}
     assert statuses("gdr.nccl", variant(HGX)) == {"node": "skip"}, "nothing tells the version"
+    assert statuses("gdr.nccl", with_log("gpu-07:7:9 [0] NCCL INFO RCCL version 2.20.5\n", module)) == {"node": "skip"}
     assert statuses("gdr.path", with_log(OLD_LOG.format("2.22.3"), module)) == {"node": "ok"}
 
 

@@ -194,6 +194,9 @@ def nccl(case: Case) -> Iterator[Verdict]:
     version = (told.version if told else None) or next(
         (one.version for one in case.node.software if one.name == "nccl"), None
     )
+    if told is not None and told.library != "NCCL":
+        yield skip("node", f"the log is of {told.library}, which needs no such module")
+        return
     if version is None:
         yield skip("node", "the version of NCCL is not known: its log (NCCL_DEBUG=INFO) tells it")
         return

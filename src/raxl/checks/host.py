@@ -46,7 +46,8 @@ Limits = Mapping[str, tuple[Optional[int], Optional[int]]]
 def _limits(case: Case) -> Iterator[tuple[str, Limits | None, Reading]]:
     """The limits of every raylet, where those were seen, else of the process that asks: whose, and where from."""
     raylets = case.facts.processes.get("raylets", NOT_READ)
-    told = [one for one in raylets.value if isinstance(one, Mapping) and one.get("limits")] if raylets.known else []
+    every = [one for one in raylets.value if isinstance(one, Mapping)] if raylets.known else []
+    told = [one for one in every if {"memlock", "nofile"}.issubset(one.get("limits") or ())]
     for one in told:
         yield f"raylet {one.get('pid')}", one["limits"], Reading(one["limits"], f"/proc/{one.get('pid')}/limits")
     if not told:

@@ -24,16 +24,16 @@ _SECONDS = 1.0
 
 
 def addresses() -> Dict[str, Any]:
-    """`addresses` by device, each with the length of its prefix and its scope; `default`: the devices that a default
-    route leads through."""
+    """`addresses`: device, address, length of its prefix, scope; `default`: the devices that a default route leads
+    through."""
     names = dict(socket.if_nameindex())
-    found: Dict[str, List[List[Any]]] = {}
+    found: List[List[Any]] = []
     for index, family, prefix_length, scope, raw in _told():
         address = ipaddress.ip_address(raw)
         if index not in names or (family == socket.AF_INET6 and address.is_link_local):
             continue
         word = "host" if scope == _HOST else "link" if scope == _LINK or address.is_link_local else "global"
-        found.setdefault(names[index], []).append([str(address), prefix_length, word])
+        found.append([names[index], str(address), prefix_length, word])
     return {"addresses": found, "default": sorted({*_default(), *_default_6()})}
 
 

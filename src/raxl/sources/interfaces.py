@@ -7,7 +7,7 @@ the asking process.
 from __future__ import annotations
 
 import re
-from typing import Any, Mapping, NamedTuple, Optional
+from typing import Dict, List, Mapping, NamedTuple
 
 from raxl.host import Answer, Host, stripped
 from raxl.model.facts import Reading
@@ -57,7 +57,7 @@ def readings(host: Host) -> Mapping[str, Reading]:
     return {
         **found,
         "addresses": Reading(
-            {name: tuple(one for raw in held if (one := _address(raw))) for name, held in _by_device(told).items()},
+            {name: tuple(held) for name, held in _by_device(told).items()},
             _ADDRESSES,
         ),
         "default_route": Reading(tuple(map(str, default)), "/proc/net/route")
@@ -78,14 +78,11 @@ def _interface(name: str, files: Mapping[str, Answer]) -> Interface:
     )
 
 
-def _by_device(answer: Answer) -> Mapping[str, list[Any]]:
+def _by_device(answer: Answer) -> Mapping[str, List[Address]]:
+    """Addresses by device; entries that an edited recording holds in another shape are left out."""
     told = answer.value.get("addresses") if isinstance(answer.value, dict) else None
-    if not isinstance(told, dict):
-        return {}
-    return {str(name): held for name, held in told.items() if isinstance(held, list)}
-
-
-def _address(raw: Any) -> Optional[Address]:
-    if not isinstance(raw, list) or len(raw) != 3 or not isinstance(raw[1], int):
-        return None
-    return Address(str(raw[0]), raw[1], str(raw[2]))
+    found: Dict[str, List[Address]] = {}
+    for raw in told if isinstance(told, list) else ():
+        if isinstance(raw, list) and len(raw) == 4 and isinstance(raw[2], int):
+            found.setdefault(str(raw[0]), []).append(Address(str(raw[1]), raw[2], str(raw[3])))
+    return found
