@@ -11,7 +11,7 @@ import re
 import uuid
 from typing import Callable, Iterator, NamedTuple
 
-from raxl.host import Answer, CommandOutput, Question
+from raxl.host import Answer, CommandOutput, Question, kernel_condense
 from raxl.host.archive import Entry
 from raxl.intake.tree import NOT_CAPTURED, ArchiveTree, TreeRecording
 
@@ -27,7 +27,8 @@ _NO_LIBRARY = {
 _PIECES = re.compile(r" {2,}(?=\S+ (?:=|->|!)(?: |$))")
 _PIECE = re.compile(r"(\S+)(?: (=|->|!)(?: (.*))?)?")
 _COMMAND = re.compile(r"\$ (.+?)(?: \(exit (\d+)\))?(?: ! (\S+): (.*))?")
-_OTHER = re.compile(r"\? (library|process) (.+?)(?: = (.+)| ! (\S+): (.*))")
+_OTHER = re.compile(r"\? (library|process) (.+?)(?: =(?: (.+))?| ! (\S+): (.*))")
+_RING = "/dev/kmsg"
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _CLASSES = ("infiniband", "net")
 
@@ -65,7 +66,7 @@ class MachineRecording(TreeRecording):
             name, method, *_ = subject.split(" ")
             return _library(name, method, self._machine.header)
         if kind == "process":
-            known = _process(self._machine.header)
+            known = _process(self._machine)
             return Answer(known[subject]) if subject in known else _UNTOLD
         if kind == "document":
             return Answer(None, "not-asked", f"a machine has no {subject}")
@@ -137,8 +138,9 @@ def _read(lines: list[str], machine: Machine) -> None:
         above = folders[-1][1] if folders else ""
         size = next((i for i, text in enumerate(lines) if text.strip() and _indent(text) <= indent), len(lines))
         if line.startswith("? "):
-            question, answer = _other(line)
+            question, answer = _other(line, _content(lines[:size]))
             machine.others[question] = answer
+            lines = lines[size:]
             continue
         if line.startswith("$ "):
             _command(line, _content(lines[:size]), machine)
@@ -179,12 +181,13 @@ def _command(line: str, output: str, machine: Machine) -> None:
     machine.commands[arguments] = answer
 
 
-def _other(line: str) -> tuple[Question, Answer]:
-    """`? library nvml ecc_mode 0 = [1, 1]`, `? process kernel_log ! not-permitted: Operation not permitted`."""
+def _other(line: str, block: str) -> tuple[Question, Answer]:
+    """`? library nvml ecc_mode 0 = [1, 1]`, `? process kernel_log ! not-permitted: Operation not permitted`; where
+    nothing stands behind the sign, the block below is the JSON."""
     found = _OTHER.fullmatch(line)
     assert found, f"not understood: {line}"
     kind, subject, value, reason, message = found.groups()
-    return Question(kind, subject), Answer(None, reason, message) if reason else Answer(json.loads(value))
+    return Question(kind, subject), Answer(None, reason, message) if reason else Answer(json.loads(value or block))
 
 
 def _kernels_own_links(machine: Machine) -> None:
@@ -233,10 +236,12 @@ def _library(name: str, method: str, header: dict[str, str]) -> Answer:
     return Answer(int(header[name])) if method == "start" else Answer(None, "not-supported", "not supported")
 
 
-def _process(header: dict[str, str]) -> dict[str, object]:
+def _process(given: Machine) -> dict[str, object]:
     """What the kernel tells the asking process."""
+    header, ring = given.header, given.files.get(_RING)
     _, release, machine = header["system"].split(", ")
     return {
+        **({"kernel_log": kernel_condense.condensed(ring.splitlines())} if ring is not None else {}),
         "uname": {"system": "Linux", "release": release, "machine": machine},
         "environment": dict(sorted(json.loads(header.get("environment", "{}")).items())),
         "packages": header.get("packages", "ray").split(),
