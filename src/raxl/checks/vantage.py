@@ -8,15 +8,16 @@ from raxl.checks import Case, Check, Verdict
 from raxl.model.finding import ANYWHERE, ROOT, SKIP, UNKNOWN
 from raxl.model.problem import NOT_PERMITTED, NOT_PRESENT
 
+FROM_FILE = "from a file"
 _HIDDEN = (NOT_PERMITTED, NOT_PRESENT)
 """Reasons that a container and a user without rights meet."""
 
 
 def words(case: Case) -> str:
-    """`as root on the host`, `in a docker container` …; `a file` where no machine was asked."""
+    """`as root on the host`, `in a docker container` …; `from a file` where no machine was asked."""
     container, root = case.node.os.container, case.facts.vantage.is_root
     if case.node.recorded_by is None:
-        return "a file"
+        return FROM_FILE
     who = "" if root.value is None else "as root " if root.value else "without root "
     where = f"in a {container} container" if container and container != "none" else "on the host"
     if container in (None, "none") and case.node.os.virtualization not in (None, "none"):

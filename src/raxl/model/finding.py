@@ -105,7 +105,7 @@ class Coverage:
 
     node: str
     vantage: str
-    """`root on the host`, `in a docker container`, `a file`: from where the readings come."""
+    """`as root on the host`, `in a docker container`, `from a file`: from where the readings come."""
     levels: tuple[str, ...]
     """The levels whose checks ran."""
     complete: bool

@@ -17,6 +17,7 @@ _REASONS = {
     "not-present": "nothing there to read",
     "disagreement": "two readings contradict each other",
 }
+_FILE = "from a file"
 _MOST_NAMES, _MOST_SUBJECTS = 12, 4
 
 
@@ -34,6 +35,8 @@ def healthy(coverage: Coverage, told: Sequence[Finding]) -> bool:
 
 def rest(one: Finding) -> str:
     """How often, and since when, where that says something."""
+    if f"({one.count} times" in one.message:  # the message told it, of a part of the fault
+        return ""
     if one.count <= 1:
         return f" (at {one.first_seen})" if one.first_seen else ""
     since = f", first {one.first_seen}, last {one.last_seen}" if one.first_seen and one.last_seen else ""
@@ -105,7 +108,7 @@ def _missing(incomplete: Sequence[Coverage], nodes: int, begins: bool) -> str:
     if total := sum(unread.values()):
         reason = max(unread, key=lambda one: (unread[one], one))
         parts.append(f"{_checks(total)} not answered{where} ({_REASONS.get(reason, reason)})")
-        if reason == NOT_ASKED:
+        if reason == NOT_ASKED and all(one.vantage == _FILE for one in incomplete):
             steps.append("A snapshot (raxl snapshot) of the machine says more.")
     text = "; ".join(parts) + "."
     text = text[0].upper() + text[1:] if begins else text
