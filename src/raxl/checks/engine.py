@@ -60,7 +60,7 @@ def coverage(found: Sequence[Finding], cases: Sequence[Case], level: str, chosen
         not_possible = tuple(dict.fromkeys(one.check for one in own if one.is_ruled_out))
         missing = [one for one in own if one.status == UNKNOWN]
         complete = not any(one.check in essential for one in missing) and not essential.intersection(not_possible)
-        reasons = Counter(one.reason or FAILED for one in missing)
+        reasons = Counter(reason for _, reason in {(one.check, one.reason or FAILED) for one in missing})
         levels = LEVELS[: LEVELS.index(level) + 1]
         told.append(
             Coverage(case.node.name, words(case), levels, complete, not_possible, dict(sorted(reasons.items())))
