@@ -118,7 +118,9 @@ _MODULE = {
 def rdma_module(case: Case) -> Iterator[Verdict]:
     """A cable's or transceiver's module that the driver calls too hot: `Port module event … High Temperature`.
 
-    It warns. Read: the kernel's log alone; temperatures and power of modules need the vendor's tool.
+    It warns for each device that said so since the boot.
+
+    Not to be confused: the kernel's log alone is read; temperatures and power of modules need the vendor's tool.
     """
     events = current(case, *_MODULE)
     yield from weighed(case, _MODULE, events, "RDMA device")

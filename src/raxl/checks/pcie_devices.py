@@ -110,7 +110,8 @@ def config_dead(case: Case) -> Iterator[Verdict]:
     """A device that fell off the bus reads all ones; every other question to it may hang, or be answered from memory.
 
     Read: the first 64 bytes of `config` of accelerators, adapters and the bridges above them. It fails where all
-    of them are ones. It works without a library, and where every tool hangs. OCI looks at the same (`rev ff`).
+    of them are ones. It works without a library, and where every tool hangs. OCI looks at the same (`rev ff`). Where
+    nvidia.lost or amd.lost tells the same of the device, this is skipped.
 
     Not to be confused: a device in D3cold reads all ones and is well, so that one that is suspended is not read:
     reading would wake it. Of an SR-IOV virtual function vendor and device read ffff, and nothing else does. The files
@@ -120,6 +121,7 @@ def config_dead(case: Case) -> Iterator[Verdict]:
         yield verdict
         return
     names = {device.address: device.id for device in devices(case)}
+    vendors = {one.id: one.vendor for one in case.node.accelerators}
     dead = {address for address in case.facts.pcie if is_dead(reading(case, address, "header"))}
     alive, silent = 0, {}
     for address in case.facts.pcie:
@@ -127,7 +129,7 @@ def config_dead(case: Case) -> Iterator[Verdict]:
         subject = names.get(address, address)
         if address in dead:
             if not dead.intersection(reading(case, address, "chain").value or ()):
-                yield _off_the_bus(case, address, subject, names)
+                yield _off_the_bus(case, address, subject, names, vendors.get(subject))
         elif header.known:
             alive += 1
         else:
@@ -142,11 +144,12 @@ def config_dead(case: Case) -> Iterator[Verdict]:
         yield skip("node", "no function to be read")
 
 
-def _off_the_bus(case: Case, address: str, subject: str, names: dict[str, str]) -> Verdict:
+def _off_the_bus(case: Case, address: str, subject: str, names: dict[str, str], vendor: str | None) -> Verdict:
     header = reading(case, address, "header")
     below = [id for one, id in names.items() if address in (reading(case, one, "chain").value or ())]
     what = f"{subject} ({address})" if subject != address else f"the bridge {address}"
     words = f"{what} is off the bus: its configuration space reads all ones"
     words += f"; below it {listed(below)}" if below else ""
     shown = Evidence(header.source, f"{str(header.value)[:8]}…")
-    return fail(subject, words, shown, remedy=_DEAD.format(address), remedy_class="reboot")
+    under = (f"{vendor}.lost", subject) if vendor else None
+    return fail(subject, words, shown, remedy=_DEAD.format(address), remedy_class="reboot", under=under)
