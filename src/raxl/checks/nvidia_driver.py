@@ -222,7 +222,7 @@ def count(case: Case) -> Iterator[Verdict]:
     warns where there are more. Without a policy the number alone is told: raxl has no table of what a product has.
 
     Not to be confused: inside a container NVML lists the GPUs that were given to it. `CUDA_VISIBLE_DEVICES` hides
-    nothing from NVML, and a GPU in MIG mode is one.
+    nothing from NVML, and a GPU in MIG mode is one. Where pcie.present names the missing one, this is skipped.
     """
     if (nothing := absent(case, VENDOR)) is not None and "accelerators" not in case.policy.expected:
         yield nothing
@@ -238,7 +238,8 @@ def count(case: Case) -> Iterator[Verdict]:
             "read `dmesg | grep -e NVRM -e Xid` for the missing one, drain the node, reboot; the second time power it "
         )
         remedy += "off for 30 s, then have it replaced"
-        yield fail("node", message, evidence(lists), remedy=remedy, remedy_class="reboot")
+        under = ("pcie.present", unlisted[0].id)
+        yield fail("node", message, evidence(lists), remedy=remedy, remedy_class="reboot", under=under)
         return
     expected = _expected(case)
     working = [one for one in devices if one.state != "lost" and one not in unlisted]

@@ -40,7 +40,8 @@ def present(case: Case) -> Iterator[Verdict]:
     the same vendor; it warns where a device is bound to vfio-pci or to no driver.
 
     Not to be confused: a device that is handed on to a virtual machine on purpose (suppress it), a container that is
-    given some devices of the host and sees them all on the bus, and TPUs, whose own driver vfio-pci is.
+    given some devices of the host and sees them all on the bus, and TPUs, whose own driver vfio-pci is. Where a check
+    of the vendor's driver tells the same, this is skipped.
     """
     if (verdict := no_accelerator(case)) is not None:
         yield verdict
@@ -81,9 +82,9 @@ def _unbound(device: Accelerator, driver: Reading) -> Verdict | None:
     address = device.pci.address if device.pci else ""
     if driver.value is None and device.index is None:
         words = f"{device.id} ({address}) has no driver"
-        return warn(
-            device.id, words, Evidence(driver.source, "none"), remedy=_LOAD.format(address), remedy_class="config"
-        )
+        shown, remedy = Evidence(driver.source, "none"), _LOAD.format(address)
+        under = (f"{device.vendor}.driver", "node" if device.vendor == "nvidia" else device.id)
+        return warn(device.id, words, shown, remedy=remedy, remedy_class="config", under=under)
     if driver.value in _HANDED_ON and device.vendor not in _OWN_VFIO:
         words = f"{device.id} ({address}) is bound to {driver.value}: no job can use it here"
         remedy = _BIND.format(address, driver.value)
