@@ -53,8 +53,10 @@ EXIT_CODES = {
     "amd-driverless": 3,
     "amd-mi210": 0,
     "amd-mi300x-cpx": 0,
+    "amd-mi300x-sick": 0,
     "amd-mi300x-spx": 0,
     "amd-mi355x": 0,
+    "container-blind": 0,
     "neuron-inf2-no-tool": 3,
     "neuron-trn2-ultraserver": 0,
     "biren-br": 0,
@@ -92,6 +94,8 @@ EXIT_CODES = {
     "nvidia-hgx-h100": 0,
     "nvidia-hgx-h100-gpu-lost": 3,
     "nvidia-hgx-h100-gpu-missing": 3,
+    "nvidia-hgx-h100-healthy": 0,
+    "nvidia-hgx-h100-sick": 3,
     "nvidia-l40s": 0,
     "nvidia-l40s-nps4": 0,
     "nvidia-numa-unknown": 0,
@@ -188,7 +192,7 @@ def test_path_is_as_expected(
 
 def test_nothing_is_expected_of_recordings_that_are_gone(accept: bool) -> None:
     found = {path.relative_to(kept.FOLDER) for path in kept.FOLDER.glob("*/*")}
-    wanted = {Path(name, view) for name in recordings.NAMES for view in VIEWS}
+    wanted = {Path(name, view) for name in recordings.NAMES for view in (*VIEWS, "diagnose.txt")}
     wanted |= {Path(name, path_view(a, b, format)) for name, a, b, format in ASKED_PATHS}
     wanted |= {Path(name, view) for name in LABELLED for view in LABEL_VIEWS}
     wanted |= {

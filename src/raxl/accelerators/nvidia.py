@@ -111,7 +111,8 @@ class Nvidia:
     def parse(self, answers: Answers, functions: Sequence[PciFunction]) -> Report:
         """One claim a device and source; `raxl.collect` merges them."""
         on_bus = [function for function in functions if is_gpu(function)]
-        own = sorted(function.address for function in on_bus if function.driver in _OWN_OR_NONE)
+        by_driver = [address for name in answers.information if (address := pci_address(name))]
+        own = sorted(one.address for one in on_bus if one.driver in _OWN_OR_NONE) if functions else sorted(by_driver)
         library, tool = _by_library(answers.library, own), nvidia_smi.witness(answers.query, answers.matrix, own)
         first, second = (library, tool) if answers.library.start.reason not in _NO_LIBRARY else (tool, library)
         listed = library.listed | tool.listed

@@ -59,6 +59,8 @@ class Verdict:
     """What tells this fault from another of the same check and subject: a code. Part of the fingerprint."""
     node: str | None = None
     """Of a check over many nodes, the one that it is about."""
+    under: tuple[str, str] | None = None
+    """Check and subject of the fault of which this one is a part: where that one is told, this one is skipped."""
 
 
 @dataclass(frozen=True)

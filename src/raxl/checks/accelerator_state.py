@@ -23,7 +23,8 @@ def state(case: Case) -> Iterator[Verdict]:
     """What drivers, libraries and tools say of a device's health, in the inventory's words.
 
     Read: the state that `raxl discover` shows. It fails where a device is lost, and warns where it is degraded: where
-    its driver calls it sick, or it resets. NVIDIA's lost devices are told by nvidia.lost.
+    its driver calls it sick, or it resets. NVIDIA's lost devices are told by nvidia.lost. Where amd.lost or
+    nvidia.recovery-action tells the same of a device, this is skipped.
 
     Not to be confused: a state that nobody tells is unknown, and not well; a device that is handed on to a virtual
     machine has none here. A topology document names devices and says nothing of their state.
@@ -55,8 +56,11 @@ def _ill(case: Case, device: Accelerator) -> Verdict:
     shown = Evidence(listed(list(device.evidence)) or "inventory", str(said or device.state))
     if device.state == "lost":
         remedy = _REBOOT
-        return fail(device.id, words, shown, remedy=remedy, remedy_class="reboot")
-    return warn(device.id, words, shown, remedy=_RESET, remedy_class="reset")
+        return fail(
+            device.id, words, shown, remedy=remedy, remedy_class="reboot", under=(f"{device.vendor}.lost", device.id)
+        )
+    under = (f"{device.vendor}.recovery-action", device.id)
+    return warn(device.id, words, shown, remedy=_RESET, remedy_class="reset", under=under)
 
 
 _RESET = (

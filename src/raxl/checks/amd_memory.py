@@ -34,6 +34,11 @@ def _counts(case: Case, device: Accelerator, kind: str) -> Reading:
     return ras
 
 
+def _of(device: Accelerator, step: str) -> str:
+    """The step with the number that amd-smi has the device by, where that is known."""
+    return step if device.index is None else step.replace("-g N", f"-g {device.index}")
+
+
 def _said(counts: Reading) -> str:
     return listed([f"{count} in {block}" for block, count in counts.value.items()])
 
@@ -63,7 +68,7 @@ def uncorrectable(case: Case) -> Iterator[Verdict]:
         if counts.known and counts.value:
             told.pop(device.id, None)
             words = f"{device.id} has uncorrectable errors: {_said(counts)}"
-            yield fail(device.id, words, evidence(counts), remedy=_RESET, remedy_class="reset")
+            yield fail(device.id, words, evidence(counts), remedy=_of(device, _RESET), remedy_class="reset")
         elif event is None and counts.known:
             well += 1
         elif event is None:
@@ -98,10 +103,10 @@ def corrected(case: Case, link_errors: float = 1) -> Iterator[Verdict]:
             silent[device.id] = counts if not counts.known else deferred
         elif deferred.value:
             words = f"{device.id} has deferred errors: {_said(deferred)}"
-            yield warn(device.id, words, evidence(deferred), remedy=_WHEN_IDLE, remedy_class="reset")
+            yield warn(device.id, words, evidence(deferred), remedy=_of(device, _WHEN_IDLE), remedy_class="reset")
         elif counts.value.get("xgmi_wafl", 0) >= link_errors:
             words = f"{device.id} has corrected errors of XGMI: {_said(counts)}"
-            yield warn(device.id, words, evidence(counts), remedy=_RESET, remedy_class="drain")
+            yield warn(device.id, words, evidence(counts), remedy=_of(device, _RESET), remedy_class="drain")
         else:
             well += 1
             noted += [f"{device.id} {_said(counts)}"] if counts.value else []
@@ -167,7 +172,7 @@ def _bad(device: Accelerator, pages: Reading, threshold: Reading, near_percent: 
         return fail(device.id, words, evidence(pages), evidence(threshold), remedy=_REPLACE, remedy_class="rma")
     if pages.value["P"]:
         words = f"{pages.value['P']} bad pages of {device.id} wait for a reset to be retired"
-        return warn(device.id, words, evidence(pages), remedy=_WHEN_IDLE, remedy_class="reset")
+        return warn(device.id, words, evidence(pages), remedy=_of(device, _WHEN_IDLE), remedy_class="reset")
     if most and 100 * count >= near_percent * most:
         words = f"{device.id} has {count} bad pages of the {most} that its driver bears"
         return warn(device.id, words, evidence(pages), evidence(threshold), remedy=_REPLACE, remedy_class="rma")

@@ -118,7 +118,9 @@ _MODULE = {
 def rdma_module(case: Case) -> Iterator[Verdict]:
     """A cable's or transceiver's module that the driver calls too hot: `Port module event … High Temperature`.
 
-    It warns. Read: the kernel's log alone; temperatures and power of modules need the vendor's tool.
+    It warns for each device that said so since the boot.
+
+    Not to be confused: the kernel's log alone is read; temperatures and power of modules need the vendor's tool.
     """
     events = current(case, *_MODULE)
     yield from weighed(case, _MODULE, events, "RDMA device")
@@ -167,7 +169,9 @@ _CRASH = {"nccl-segv": Weight(WARN, "check_app", "a process crashed within NCCL 
 def nccl_crash(case: Case) -> Iterator[Verdict]:
     """A crash inside NCCL that the kernel logged: `python3[77]: segfault at … in libnccl.so.2`.
 
-    It warns: the job died, the node is well. Versions of NCCL that are known to crash are told by lib.known-bad.
+    It warns for each such line since the boot: the job died, the node is well.
+
+    Not to be confused: versions of NCCL that are known to crash are told by lib.known-bad, whether they did or not.
     """
     events = current(case, *_CRASH)
     yield from weighed(case, _CRASH, events)
@@ -186,7 +190,10 @@ _PEERMEM = {
 def peermem(case: Case) -> Iterator[Verdict]:
     """What nvidia-peermem, through which RDMA reaches a GPU's memory, writes to the kernel's log.
 
-    `detected invalid context` is information: a process ended, or crashed, while its memory was still registered.
+    It never warns: `detected invalid context` is information.
+
+    Not to be confused: a process that ended, or crashed, while its memory was still registered, is no fault of the
+    module.
     """
     events = current(case, *_PEERMEM)
     yield from weighed(case, _PEERMEM, events)

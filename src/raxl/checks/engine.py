@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from typing import Optional
 
 from raxl.checks import P0, Case, Check, Verdict, unknown
 from raxl.checks.vantage import ruled_out, words
@@ -24,7 +25,7 @@ from raxl.model.finding import (
     Suppressed,
 )
 from raxl.model.policy import Policy
-from raxl.model.problem import FAILED
+from raxl.model.problem import FAILED, NOT_APPLICABLE
 
 
 def findings(
@@ -35,14 +36,36 @@ def findings(
     `today` (`2026-12-31`) tells which suppressions still hold; `required` are ids of checks that may not be skipped
     because they cannot be read from here.
     """
-    found = [
-        _suppressed(finding, policy, today)
+    told = [
+        one
         for check in chosen
-        for finding in (_of_fleet(check, cases, policy) if check.is_of_fleet else _of_nodes(check, cases, policy))
+        for one in (_of_fleet(check, cases, policy) if check.is_of_fleet else _of_nodes(check, cases, policy))
     ]
+    found = [_suppressed(finding, policy, today) for finding in _without_parts(told)]
     found = [_demanded(one) if one.is_ruled_out and one.check in required else one for one in found]
     nodes = {case.node.name: place for place, case in enumerate(cases)}
-    return tuple(sorted(found, key=lambda one: (STATUSES.index(one.status), nodes.get(one.node, -1))))
+    return tuple(sorted(found, key=lambda one: (STATUSES.index(one.status), nodes.get(one.node, -1), _weight(one))))
+
+
+_HEAVIEST = ("rma", "power-cycle", "reboot", "vendor", "drain", "reset", "restart-service", "config", "app", "none")
+"""Classes of remedies, that of a broken machine first: what a wrong setting does comes after it."""
+
+
+def _without_parts(told: Sequence[tuple[Finding, tuple[str, str] | None]]) -> Iterator[Finding]:
+    """One finding a fault: what is a part of another one that is told is skipped, and names it."""
+    faults = {(one.check, one.subject, one.node) for one, _ in told if one.status in (FAIL, WARN)}
+    for one, under in told:
+        if under is not None and one.status in (FAIL, WARN) and (*under, one.node) in faults:
+            words = f"{one.message}: {under[0]} tells it"
+            yield replace(
+                one, status=SKIP, message=words, reason=NOT_APPLICABLE, remedy=None, remedy_class="none", reference=None
+            )
+        else:
+            yield one
+
+
+def _weight(finding: Finding) -> int:
+    return _HEAVIEST.index(finding.remedy_class) if finding.status in (FAIL, WARN) else 0
 
 
 def summary(found: Iterable[Finding]) -> Summary:
@@ -68,15 +91,19 @@ def coverage(found: Sequence[Finding], cases: Sequence[Case], level: str, chosen
     return told
 
 
-def _of_nodes(check: Check, cases: Sequence[Case], policy: Policy) -> Iterator[Finding]:
+_Told = Iterator[tuple[Finding, Optional[tuple[str, str]]]]
+"""Each finding, with the check and the subject of what it may be a part of."""
+
+
+def _of_nodes(check: Check, cases: Sequence[Case], policy: Policy) -> _Told:
     for case in cases:
         for verdict in _verdicts(check, case, policy):
-            yield _finding(check, ruled_out(check, case, verdict), case.node.name)
+            yield _finding(check, ruled_out(check, case, verdict), case.node.name), verdict.under
 
 
-def _of_fleet(check: Check, cases: Sequence[Case], policy: Policy) -> Iterator[Finding]:
+def _of_fleet(check: Check, cases: Sequence[Case], policy: Policy) -> _Told:
     for verdict in _verdicts(check, cases, policy):
-        yield _finding(check, (verdict, False), verdict.node or "")
+        yield _finding(check, (verdict, False), verdict.node or ""), verdict.under
 
 
 def _verdicts(check: Check, given: Case | Sequence[Case], policy: Policy) -> Sequence[Verdict]:
@@ -91,7 +118,7 @@ def _verdicts(check: Check, given: Case | Sequence[Case], policy: Policy) -> Seq
 def _finding(check: Check, told: tuple[Verdict, bool], node: str) -> Finding:
     verdict, is_ruled_out = told
     own = vars(verdict) | {"node": node}
-    root = own.pop("root")
+    root, _ = own.pop("root"), own.pop("under")
     mark = hashlib.sha256("\0".join((check.id, node, verdict.subject, root)).encode("utf-8", "replace"))
     reference = check.reference if verdict.status in (FAIL, WARN) else None
     return Finding(check.id, reference=reference, is_ruled_out=is_ruled_out, fingerprint=mark.hexdigest()[:16], **own)

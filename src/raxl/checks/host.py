@@ -11,7 +11,10 @@ from raxl.checks.words import size
 from raxl.model.facts import NOT_READ, Reading
 from raxl.model.finding import QUICK
 
-_UNLIMIT = "set LimitMEMLOCK=infinity for the service that starts the raylet, or --ulimit memlock=-1 for its container"
+_UNLIMIT = (
+    "set LimitMEMLOCK=infinity for the service that starts the raylet, or --ulimit memlock=-1 for its container; drain "
+    "the node and restart its raylet"
+)
 _MORE_FILES = (
     "set LimitNOFILE=1048576 for the service that starts the raylet, or --ulimit nofile=1048576 for its container"
 )
@@ -67,10 +70,11 @@ def _judged_memlock(
         return ok(subject, "locked memory is not limited", *told)
     if not rdma:
         return skip(subject, f"locked memory is limited to {size(soft)}, and the node has no RDMA device")
+    whose = "" if subject == "node" else f" of {subject}"
     if soft <= fail_bytes:
-        words = f"locked memory is limited to {size(soft)}: RDMA cannot register buffers"
+        words = f"locked memory{whose} is limited to {size(soft)}: RDMA cannot register buffers"
         return fail(subject, words, *told, remedy=_UNLIMIT, remedy_class="config")
-    words = f"locked memory is limited to {size(soft)}: RDMA fails once it has registered as much"
+    words = f"locked memory{whose} is limited to {size(soft)}: RDMA fails once it has registered as much"
     return warn(subject, words, *told, remedy=_UNLIMIT, remedy_class="config")
 
 
@@ -113,12 +117,17 @@ def nofile(
     yield _file_table(case.facts.host.get("open_files", NOT_READ), warn_share, fail_share)
 
 
+_NO_LIMIT = (1 << 63) - 1
+"""What the kernel shows where nobody set one."""
+
+
 def _file_table(reading: Reading, warn_share: float, fail_share: float) -> Verdict:
     if not reading.known:
         return unread("file-nr", "how many files the system has open", reading)
     used, most = reading.value
     share = used / most if most else 0.0
-    words = f"{used} of at most {most} files of the whole system are open"
+    limit = f"of at most {most} files" if most < _NO_LIMIT else "files"
+    words = f"{used} {limit} of the whole system are open"
     if share < warn_share:
         return ok("file-nr", words, evidence(reading, f"{used} of {most}"))
     made = fail if share >= fail_share else warn

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from raxl.checks import P0, P1, Case, Verdict, check, evidence, fail, ok, skip, unknown, unread
 from raxl.checks.log_events import (
@@ -63,7 +64,7 @@ def hung_task(case: Case) -> Iterator[Verdict]:
     """A task that waits in the kernel and cannot be killed: `task NAME:PID blocked for more than 120 seconds`.
 
     It warns of each program that did; it fails where the program is a tool or thread of an accelerator's driver, for
-    then every later call to that driver hangs as well.
+    then every later call to that driver hangs as well. Of a process that hangs still host.dstate tells it.
 
     Not to be confused: a slow network filesystem blocks ordinary programs in the same way; that is the warning.
     """
@@ -80,7 +81,8 @@ def hung_task(case: Case) -> Iterator[Verdict]:
             words = f"{words}: it works with an accelerator's driver, which then answers nobody"
         else:
             weight = Weight(WARN, "watch")
-        yield verdict(case, own, weight, words, about="node", root=name)
+        under = ("host.dstate", f"process {name}")
+        yield replace(verdict(case, own, weight, words, about="node", root=name), under=under)
 
 
 _LOCKUPS = {

@@ -231,4 +231,5 @@ def known_bad(case: Case) -> Iterator[Verdict]:
     if not nccl:
         yield skip("node", "no NCCL lies in the Python that was looked at")
     elif not bad:
-        yield ok("node", f"nothing is known against {listed([f'{name} {version}' for name, version in nccl.items()])}")
+        names = [name if version in name else f"{name} {version}" for name, version in nccl.items()]
+        yield ok("node", f"nothing is known against {listed(names)}")

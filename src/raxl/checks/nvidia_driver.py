@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from raxl.checks import P0, Case, Verdict, absent, check, evidence, fail, ok, skip, unknown, unread, warn
+from raxl.checks import P0, Case, Verdict, absent, check, evidence, fail, ok, pcie_hops, skip, unknown, unread, warn
 from raxl.checks.devices import counted, name, of_vendor
 from raxl.checks.nvidia import NVML, VENDOR, refusals
 from raxl.checks.words import listed
@@ -229,7 +229,7 @@ def count(case: Case) -> Iterator[Verdict]:
     warns where there are more. Without a policy the number alone is told: raxl has no table of what a product has.
 
     Not to be confused: inside a container NVML lists the GPUs that were given to it. `CUDA_VISIBLE_DEVICES` hides
-    nothing from NVML, and a GPU in MIG mode is one.
+    nothing from NVML, and a GPU in MIG mode is one. Where pcie.present names the missing one, this is skipped.
     """
     if (nothing := absent(case, VENDOR)) is not None and "accelerators" not in case.policy.expected:
         yield nothing
@@ -245,7 +245,8 @@ def count(case: Case) -> Iterator[Verdict]:
             "read `dmesg | grep -e NVRM -e Xid` for the missing one, drain the node, reboot; the second time power it "
         )
         remedy += "off for 30 s, then have it replaced"
-        yield fail("node", message, evidence(lists), remedy=remedy, remedy_class="reboot")
+        under = ("pcie.present", unlisted[0].id)
+        yield fail("node", message, evidence(lists), remedy=remedy, remedy_class="reboot", under=under)
         return
     if on_bus and not lists.known:
         yield unread("node", f"which of {len(on_bus)} GPUs on the bus NVIDIA's driver lists", start)
@@ -294,8 +295,8 @@ def lost(case: Case) -> Iterator[Verdict]:
 
     Read: NVML's errors 15 (lost) and 16 (needs a reset) of each device, `nvidia-smi`'s lines in place of a device, a
     configuration space that reads all ones, and of the kernel's log Xid 79 and the driver's three lines `fallen off the
-    bus` at its start, which have no Xid. One finding a device, by whatever it was seen. It warns where the log of this
-    boot tells of it and the device answers again.
+    bus` at its start, which have no Xid. One finding a device, by whatever it was seen: pcie.config-dead and nvidia.xid
+    leave it to this one. It warns where the log of this boot tells of it and the device answers again.
 
     Not to be confused: one lost GPU can keep the whole library from beginning; then the kernel's log names it.
     """
@@ -306,6 +307,10 @@ def lost(case: Case) -> Iterator[Verdict]:
         if device.state == "lost" or lost_words:
             words = lost_words[0] if lost_words else _said(case, device)
             told.setdefault(device.id, []).append(Evidence(", ".join(device.evidence) or "nvml", words))
+        header = pcie_hops.reading(case, device.pci.address if device.pci else None, "header")
+        if pcie_hops.is_dead(header):
+            words = "its configuration space reads all ones"
+            told.setdefault(device.id, []).append(Evidence(header.source, words))
     for event in case.facts.kernel_log.events:
         is_loss = event.kind == "fallen-off-bus" or (event.kind == "xid" and event.code == "79")
         if is_loss and event.boot == 0:

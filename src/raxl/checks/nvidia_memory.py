@@ -165,7 +165,7 @@ def _uncorrected(case: Case, device: Accelerator, own: Reading) -> Verdict | Non
     parts = [
         f"{memory.upper()} {n}" for memory in ("sram", "dram") if (n := own.value.get(f"uncorrected_volatile_{memory}"))
     ]
-    message = f"{name(device)}: {count} uncorrected memory errors since the driver was loaded"
+    message = f"{name(device)}: {count} uncorrected memory error{'s' if count > 1 else ''} since the driver was loaded"
     message += f" ({', '.join(parts)})" if parts else ""
     told = evidence(own, _shown(own, "uncorrected"))
     return fail(device.id, message, told, remedy=_reset(device), remedy_class="reset")
@@ -205,7 +205,11 @@ def remap_pending(case: Case) -> Iterator[Verdict]:
 
     def fault(device: Accelerator, own: Reading) -> Verdict:
         line = _has_event(case, device, ("95",))
-        message = f"{name(device)} has a row remap pending: usable, to be reset at its next idle time"
+        asked = reading(case, device, "recovery_action")
+        due = "usable, to be reset at its next idle time"
+        if asked.known and asked.value != "none":
+            due = "what the driver asks for puts it into effect"
+        message = f"{name(device)} has a row remap pending: {due}"
         if line is None:
             return warn(device.id, message, evidence(own, "pending"), remedy=_reset(device), remedy_class="reset")
         told = (evidence(own, "pending"), Evidence("kernel log", line))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from raxl.checks import P0, Case, Verdict, absent, check, skip
@@ -34,7 +35,7 @@ from raxl.checks.xid_codes import (
     XIDS,
 )
 from raxl.checks.xid_notes import CONFLICT, ESCALATE, VENDOR
-from raxl.model.facts import KernelEvent
+from raxl.model.facts import NOT_READ, KernelEvent
 from raxl.model.finding import QUICK, ROOT, Evidence
 
 _CATALOGUE = "https://docs.nvidia.com/deploy/xid-errors"
@@ -84,7 +85,7 @@ def _of_gpu(
     over = _reset_line(events)
     past = [event for event in events if event.ends < over]
     if past:
-        words = f"GPU {address}: {_codes(past)} before the driver told that no recovery is needed any more"
+        words = f"{_name(case, address)}: {_codes(past)} before the driver told that no recovery is needed any more"
         yield verdict(case, past, Weight(INFO, "ignore"), words, root="past")
     told = [_told(code, own, processes) for code, own in _by_code(e for e in events if e.ends >= over).items()]
     left = sorted(told, key=lambda one: one.rank)
@@ -173,13 +174,35 @@ def _of_link(event: KernelEvent) -> Weight:
 def _finding(case: Case, address: str, root: _Told, companions: Sequence[_Told]) -> Verdict:
     events = [*root.events, *(event for one in companions for event in one.events)]
     weight = _together(root, companions)
-    words = f"GPU {address}: Xid {root.code}{times(root.events)}{_places(root.events)}: {root.weight.meaning}"
+    words = f"{_name(case, address)}: Xid {root.code}{times(root.events)}{_places(root.events)}: {root.weight.meaning}"
     if companions:
         words += f"; with {_codes([event for one in companions for event in one.events])} within seconds"
     words += "".join(f"; {one.weight.meaning}" for one in companions if _asks(one))
     if root.code == _LOST:
         return skip(subject(case, address), f"{words}: nvidia.lost tells of it")
-    return verdict(case, events, weight, words, *_notes(root.code, weight), vendor="nvidia", root=root.code)
+    if root.code in _REMAPS and not companions and _remap_now(case, address) is False:
+        words = (
+            f"{_name(case, address)}: Xid {root.code}: a memory row was marked for remapping, and none waits any more"
+        )
+        return verdict(case, events, Weight(INFO, "watch"), words, root=root.code)
+    made = verdict(case, events, weight, words, *_notes(root.code, weight), vendor="nvidia", root=root.code)
+    return replace(made, under=("nvidia.remap-pending", made.subject)) if root.code in _REMAPS else made
+
+
+_REMAPS = ("63",)
+"""Xids that say what the row remapper itself says: that a row is replaced at the next reset."""
+
+
+def _remap_now(case: Case, address: str) -> bool | None:
+    """Whether the GPU's row remapper says that a row waits; None where it was not read."""
+    told = case.facts.devices.get(subject(case, address), {}).get("remap_pending", NOT_READ)
+    return bool(told.value) if told.known else None
+
+
+def _name(case: Case, address: str) -> str:
+    """`nvidia:6 (0000:bb:00)`: what raxl calls it, and the log; `GPU 0000:bb:00` where raxl does not know it."""
+    known = subject(case, address)
+    return f"GPU {address}" if known == address else f"{known} ({address})"
 
 
 def _asks(one: _Told) -> bool:

@@ -40,7 +40,8 @@ def present(case: Case) -> Iterator[Verdict]:
     the same vendor; it warns where a device is bound to vfio-pci or to no driver.
 
     Not to be confused: a device that is handed on to a virtual machine on purpose (suppress it), a container that is
-    given some devices of the host and sees them all on the bus, and TPUs, whose own driver vfio-pci is.
+    given some devices of the host and sees them all on the bus, and TPUs, whose own driver vfio-pci is. Where a check
+    of the vendor's driver tells the same, this is skipped.
     """
     if (verdict := no_accelerator(case)) is not None:
         yield verdict
@@ -81,9 +82,9 @@ def _unbound(device: Accelerator, driver: Reading) -> Verdict | None:
     address = device.pci.address if device.pci else ""
     if driver.value is None and device.index is None:
         words = f"{device.id} ({address}) has no driver"
-        return warn(
-            device.id, words, Evidence(driver.source, "none"), remedy=_LOAD.format(address), remedy_class="config"
-        )
+        shown, remedy = Evidence(driver.source, "none"), _LOAD.format(address)
+        under = (f"{device.vendor}.driver", "node" if device.vendor == "nvidia" else device.id)
+        return warn(device.id, words, shown, remedy=remedy, remedy_class="config", under=under)
     if driver.value in _HANDED_ON and device.vendor not in _OWN_VFIO:
         words = f"{device.id} ({address}) is bound to {driver.value}: no job can use it here"
         remedy = _BIND.format(address, driver.value)
@@ -110,7 +111,8 @@ def config_dead(case: Case) -> Iterator[Verdict]:
     """A device that fell off the bus reads all ones; every other question to it may hang, or be answered from memory.
 
     Read: the first 64 bytes of `config` of accelerators, adapters and the bridges above them. It fails where all
-    of them are ones. It works without a library, and where every tool hangs. OCI looks at the same (`rev ff`).
+    of them are ones. It works without a library, and where every tool hangs. OCI looks at the same (`rev ff`). Where
+    nvidia.lost or amd.lost tells the same of the device, this is skipped.
 
     Not to be confused: a device in D3cold reads all ones and is well, so that one that is suspended is not read:
     reading would wake it. Of an SR-IOV virtual function vendor and device read ffff, and nothing else does. The files
@@ -120,6 +122,7 @@ def config_dead(case: Case) -> Iterator[Verdict]:
         yield verdict
         return
     names = {device.address: device.id for device in devices(case)}
+    vendors = {one.id: one.vendor for one in case.node.accelerators}
     dead = {address for address in case.facts.pcie if is_dead(reading(case, address, "header"))}
     alive, silent = 0, {}
     for address in case.facts.pcie:
@@ -127,7 +130,7 @@ def config_dead(case: Case) -> Iterator[Verdict]:
         subject = names.get(address, address)
         if address in dead:
             if not dead.intersection(reading(case, address, "chain").value or ()):
-                yield _off_the_bus(case, address, subject, names)
+                yield _off_the_bus(case, address, subject, names, vendors.get(subject))
         elif header.known:
             alive += 1
         else:
@@ -142,11 +145,12 @@ def config_dead(case: Case) -> Iterator[Verdict]:
         yield skip("node", "no function to be read")
 
 
-def _off_the_bus(case: Case, address: str, subject: str, names: dict[str, str]) -> Verdict:
+def _off_the_bus(case: Case, address: str, subject: str, names: dict[str, str], vendor: str | None) -> Verdict:
     header = reading(case, address, "header")
     below = [id for one, id in names.items() if address in (reading(case, one, "chain").value or ())]
     what = f"{subject} ({address})" if subject != address else f"the bridge {address}"
     words = f"{what} is off the bus: its configuration space reads all ones"
     words += f"; below it {listed(below)}" if below else ""
     shown = Evidence(header.source, f"{str(header.value)[:8]}…")
-    return fail(subject, words, shown, remedy=_DEAD.format(address), remedy_class="reboot")
+    under = (f"{vendor}.lost", subject) if vendor else None
+    return fail(subject, words, shown, remedy=_DEAD.format(address), remedy_class="reboot", under=under)

@@ -90,7 +90,8 @@ def _fatal(case: Case, address: str, subject: str, fatal: Reading) -> Verdict:
     if recovered:
         words += "; the kernel brought the port back"
         return warn(subject, words, evidence(fatal), remedy=_LOOK, remedy_class="reboot", count=count)
-    return fail(subject, words, evidence(fatal), remedy=_LOOK, remedy_class="reboot", count=count)
+    under = ("pcie.config-dead", subject)
+    return fail(subject, words, evidence(fatal), remedy=_LOOK, remedy_class="reboot", count=count, under=under)
 
 
 def _minor(case: Case, address: str, subject: str) -> Iterator[str]:

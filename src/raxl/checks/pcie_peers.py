@@ -37,7 +37,7 @@ class Turn(NamedTuple):
 def _turns(case: Case) -> list[Turn]:
     """Of each pair of accelerators that PCIe alone joins, and of each accelerator and RDMA adapter, the ports at which
     their traffic turns; pairs that meet in the processor are left out."""
-    counting = [one for one in devices(case) if one.counts][:_MOST_DEVICES]
+    counting = sorted((one for one in devices(case) if one.counts), key=lambda one: one.address)[:_MOST_DEVICES]
     joined = {frozenset((link.a, link.b)) for link in case.node.links if link.kind not in (None, "pcie")}
     found = []
     for a, b in combinations(counting, 2):

@@ -9,8 +9,10 @@ from raxl.checks import P0, P1, Case, Verdict, check, fail, ok, skip, unknown, u
 from raxl.checks.raylets import environments, process, raylets, unasked, unheard
 from raxl.checks.words import listed, size
 from raxl.model.cluster import ALIVE, DEAD
+from raxl.model.facts import NOT_READ
 from raxl.model.finding import HOST, QUICK, ROOT, STANDARD, Evidence
 from raxl.model.label import ACCELERATOR_TYPE
+from raxl.model.machine import Filesystem
 from raxl.model.problem import NOT_ASKED, NOT_PERMITTED
 from raxl.topology import label_check, labels
 
@@ -79,7 +81,7 @@ def _store(case: Case, one: Mapping[str, Any], share: float) -> Verdict:
         "node and restart its raylet"
     )
     if kind not in _IN_MEMORY:
-        words = f"the object store lies in {directory}, which is {kind}: objects are read from a disk"
+        words = f"the object store lies in {directory}, which is {kind}: objects are read from a disk{_because(case)}"
         slow = any(_SLOW in found.variables for found in environments(case))
         made = warn if slow else fail
         return made(
@@ -91,6 +93,12 @@ def _store(case: Case, one: Mapping[str, Any], share: float) -> Verdict:
     if capacity > share * total:
         return fail(subject, words, *told, remedy=step, remedy_class="config", expected=f"at most {share:.0%}")
     return ok(subject, words, *told)
+
+
+def _because(case: Case) -> str:
+    """How large /dev/shm is, where Ray leaves it for being small."""
+    told = case.facts.host.get("filesystem /dev/shm", NOT_READ)
+    return f" (/dev/shm has {size(told.value.size_bytes)})" if isinstance(told.value, Filesystem) else ""
 
 
 def _capacity(case: Case, one: Mapping[str, Any]) -> int | None:

@@ -130,7 +130,9 @@ def _none(
         yield skip("node", "no raylet runs here, and no worker of Ray's is left behind")
     else:
         rays = sum(bool(one["is_rays"]) for one in holders)
-        yield ok("node", f"{rays} processes of Ray's hold accelerators, and {len(holders) - rays} services", told)
+        others = len(holders) - rays
+        beside = f", and {others} service{'s' if others > 1 else ''}" if others else ""
+        yield ok("node", f"{rays} process{'es' if rays != 1 else ''} of Ray's hold accelerators{beside}", told)
 
 
 def _partly(case: Case, seen: Mapping[str, int]) -> Verdict | None:

@@ -160,7 +160,7 @@ def _by_counters(found: list[RdmaPort], case: Case) -> Iterator[Verdict]:
     well = [port for port in counted if _downed(port) == 0]
     if well:
         yield ok(
-            "node", f"the link of {len(well)} RDMA port{'s' if len(well) > 1 else ''} never failed since it was cleared"
+            "node", f"no link failed on {len(well)} RDMA port{'s' if len(well) > 1 else ''} since counters were cleared"
         )
     rest = [port for port in found if port not in counted]
     by_carrier = [port for port in rest if _carrier_changes(port, case) is not None]

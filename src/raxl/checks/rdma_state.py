@@ -185,8 +185,10 @@ def _slow(case: Case, port: RdmaPort, found: list[RdmaPort]) -> Verdict | None:
     usual, count = next(iter(speeds.most_common(1)), (None, 0))
     agreed = len(like) >= 3 and count >= _AGREED_SHARE * speeds.total()
     if agreed and isinstance(usual, (int, float)) and speed < usual and "bond" not in port.nic.id:
-        expected = f"{usual / 1e9:g} Gb/s, as {count} of {len(like)} ports of its model"
-        words = f"{port.name} runs at {_gigabits(port)}, not at {expected}"
+        expected = f"{usual / 1e9:g} Gb/s: {count} of {len(like)} ports of its model"
+        words = (
+            f"{port.name} runs at {_gigabits(port)}; {count} of {len(like)} ports of its model at {usual / 1e9:g} Gb/s"
+        )
         return fail(port.name, words, told, remedy=_CABLE, remedy_class="vendor", expected=expected, root="rate")
     return _misfit(case, port, found, told)
 

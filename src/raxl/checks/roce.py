@@ -69,7 +69,7 @@ def gid(case: Case) -> Iterator[Verdict]:
     if well and not chosen_by.known:
         yield unread("node", f"whether {_INDEX} fits", chosen_by)
     elif well:
-        words = listed([f"{port.name} {_routable(port.value('gids'))}" for port in well])
+        words = listed([f"{port.name} {_indexes(port.value('gids'))}" for port in well])
         chosen = f"{_INDEX}={wanted} fits" if wanted is not None else f"{_INDEX} is unset, and NCCL searches since 2.21"
         yield ok(
             "node", f"RoCE v2 entries: {words}; {chosen}", *[evidence(port.reading("gids"), words) for port in well[:1]]
@@ -81,6 +81,11 @@ def _routable(gids: object) -> dict[int, str]:
     held = gids if isinstance(gids, Mapping) else {}
     fit = [(index, one) for index, one in held.items() if one.kind == _SECOND and not one.is_link_local]
     return {index: one.words for index, one in sorted(fit, key=lambda item: (not item[1].is_ipv4, item[0]))}
+
+
+def _indexes(gids: object) -> str:
+    """`index 3 (192.0.2.23)`, of each entry."""
+    return listed([f"index {index} ({words})" for index, words in _routable(gids).items()], 4)
 
 
 def _judged(case: Case, port: RdmaPort, gids: Mapping[int, Gid], wanted: int | None) -> Verdict | None:

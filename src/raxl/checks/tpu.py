@@ -40,7 +40,7 @@ def present(case: Case) -> Iterator[Verdict]:
     have two functions each.
     """
     others = _others(case)
-    noted = f"; {listed(others)}: no TPU" if others else ""
+    noted = f"; {listed(others, 2)}: no TPU" if others else ""
     wanted, source = _expected(case)
     chips = [one for one in case.node.accelerators if one.vendor == "tpu"]
     if not chips and not wanted:

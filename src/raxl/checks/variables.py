@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from raxl.checks import Case
+from raxl.checks.raylets import environments
 from raxl.model.facts import Reading
 
 
 def value(case: Case, name: str) -> str | None:
-    """What a variable is set to: in the environment, else by what the log of a library says that it had set."""
+    """What a variable is set to: for the raylet, else in the environment, else by the log of a library that had it."""
     told = reading(case, name).value
     return None if told is None else str(told)
 
@@ -18,6 +19,9 @@ def value(case: Case, name: str) -> str | None:
 def reading(case: Case, name: str) -> Reading:
     """The same with its source. A value of None, which is known, means unset."""
     own = case.facts.environment
+    for given in environments(case):
+        if name in given.variables:
+            return Reading(str(given.variables[name]), given.source)
     if own.known and name in own.value:
         return Reading(str(own.value[name]), own.source)
     for log in case.facts.logs.values():

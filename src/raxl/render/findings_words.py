@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -19,6 +20,7 @@ _REASONS = {
 }
 _FILE = "from a file"
 _MOST_NAMES, _MOST_SUBJECTS = 12, 4
+_UPTIME = re.compile(r"\d{1,9}\.\d{3,9}")
 
 
 def counted(told: Sequence[Finding]) -> str:
@@ -38,9 +40,22 @@ def rest(one: Finding) -> str:
     if f"({one.count} times" in one.message:  # the message told it, of a part of the fault
         return ""
     if one.count <= 1:
-        return f" (at {one.first_seen})" if one.first_seen else ""
-    since = f", first {one.first_seen}, last {one.last_seen}" if one.first_seen and one.last_seen else ""
-    return f" ({one.count} times{since})"
+        return f" ({_when(one.first_seen)})" if one.first_seen else ""
+    if not one.first_seen or not one.last_seen:
+        return f" ({one.count} times)"
+    first, last = _when(one.first_seen), _when(one.last_seen)
+    since = f"first {first}, last {last}" if first != last else first
+    return f" ({one.count} times, {since})"
+
+
+def _when(stamp: str) -> str:
+    """`19 d 16 h after boot` of a stamp that counts from there in seconds; else the stamp as it is."""
+    if not _UPTIME.fullmatch(stamp):
+        return f"at {stamp}"
+    minutes = int(float(stamp) / 60)
+    hours, days = minutes // 60, minutes // 1440
+    since = f"{days} d {hours % 24} h" if days else f"{hours} h {minutes % 60} min" if hours else f"{minutes} min"
+    return f"{since} after boot"
 
 
 def named(subjects: Sequence[str]) -> str:
