@@ -17,6 +17,7 @@ from raxl.intake import machine_text
 from raxl.intake.machine_text import CREATED, Machine, MachineRecording, expanded
 
 __all__ = [
+    "AT_FAULT",
     "CREATED",
     "FOLDER",
     "NAMES",
@@ -30,6 +31,8 @@ __all__ = [
 ]
 FOLDER = Path(__file__).parent / "recordings"
 NAMES = tuple(sorted(path.parent.name for path in FOLDER.glob("*/machine.txt")))
+AT_FAULT = ("amd-mi300x-sick", "container-blind", "nvidia-hgx-h100-sick")
+"""Those on which several things are wrong at once."""
 
 
 def recording(name: str) -> Recording:

@@ -116,7 +116,6 @@ def peak(*arguments: str) -> tuple[int, float, int]:
     return code, seconds, kibibytes
 
 
-# --- what is no recording -------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("path", ["/nowhere/at-all", "", "/tmp/\x1b[31mx\ny\u202ez", "/tmp/\udcff", "x" * 5000])
 def test_no_such_file_comes_first(path: str) -> None:
     line = refused(4, "topo", "--from", path)
@@ -193,7 +192,6 @@ def test_of_a_folder_of_recordings_each_is_a_node_and_a_damaged_one_is_told(tmp_
     assert "cannot be read" in found[2]["problems"][0]["message"]
 
 
-# --- archives -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("mode", ["w:gz", "w:bz2", "w:xz", "w:"])
 def test_a_truncated_archive_is_refused(mode: str, tmp_path: Path) -> None:
     noise = os.urandom(1 << 16)
@@ -431,7 +429,6 @@ def test_a_file_that_may_not_be_read_is_one_line(as_nobody: Any, tmp_path: Path)
     assert (code, answer) == (4, f"raxl: error: {path} cannot be read (Permission denied)\n")
 
 
-# --- snapshots ------------------------------------------------------------------------------------------------------
 @pytest.fixture
 def snapshot(tmp_path: Path) -> Path:
     keeping.write([seeds.recording()], tmp_path / "x.tar.gz")
@@ -492,7 +489,6 @@ def test_a_reason_that_is_none_of_the_vocabulary_is_a_failure(snapshot: Path) ->
     assert [(p["reason"], p["message"]) for p in node["problems"] if p["subject"] == "pci_tree"] == [("failed", "no")]
 
 
-# --- texts of other tools -------------------------------------------------------------------------------------------
 def test_an_entity_bomb_is_not_expanded(tmp_path: Path) -> None:
     entities = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 20))
     for root in ('topology version="2.0"', "nvidia_smi_log", 'system version="1"'):
@@ -615,7 +611,6 @@ def test_a_header_without_blanks_still_names_every_device(tmp_path: Path) -> Non
     assert {one["link_class"] for one in node["links"]} == {"NV18", "PXB"}
 
 
-# --- several files --------------------------------------------------------------------------------------------------
 def test_two_files_of_one_machine_are_one_node(tmp_path: Path) -> None:
     log = given(tmp_path / "log.xml", seeds.log_xml([seeds.gpu_xml(n) for n in range(8)]))
     matrix = given(tmp_path / "matrix.txt", seeds.matrix(8))
@@ -669,7 +664,6 @@ def test_a_name_never_acts(where: str, tmp_path: Path) -> None:
             assert "X[/bold]" in stdout + stderr
 
 
-# --- the command line and the streams -------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     "arguments",
     [("bogus",), ("topo", "--bogus"), ("topo", "--view", "x"), ("topo", "--timeout", "no"),
@@ -823,7 +817,6 @@ def test_colour_is_for_a_terminal_that_wants_it(environment: dict[str, str], col
     assert b"GPU" in shown
 
 
-# --- a machine that does not answer ---------------------------------------------------------------------------------
 @pytest.fixture
 def root(tmp_path: Path) -> Callable[..., Path]:
     """The file system of a host with kernel files that block."""

@@ -72,7 +72,6 @@ def test_every_key_of_the_truth_is_held(kind: str, held: set[str]) -> None:
             assert set(entry["ground_truth"]) <= held | ABOUT_IT, entry["path"]
 
 
-# --- lspci ----------------------------------------------------------------------------------------------------------
 def lists() -> list[Any]:
     return [e for e in entries("lspci") if e is captures.NONE or e.values[0]["path"].endswith(".txt")]
 
@@ -286,7 +285,6 @@ def test_pci_tree_of_node_feature_discovery() -> None:
     assert node.accelerators == ()
 
 
-# --- InfiniBand and RoCE --------------------------------------------------------------------------------------------
 def texts(*beginnings: str) -> list[Any]:
     held = entries("ib")
     return [e for e in held if e is captures.NONE or e.values[0]["path"].split("/")[1].startswith(beginnings)]

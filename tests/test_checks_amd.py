@@ -51,7 +51,6 @@ def event(kind: str, text: str = "what the line said", order: int = 0) -> Kernel
     return KernelEvent(kind, text, device=GPUS[0], order=order)
 
 
-# --- driver ---------------------------------------------------------------------------------------------------------
 def test_driver() -> None:
     (found,) = told("amd.driver", mi300())
     assert (found.status, found.subject) == ("ok", "node")
@@ -75,7 +74,6 @@ def test_a_gpu_of_another_driver_is_handed_on() -> None:
     assert "fail" not in statuses("amd.driver", handed).values()
 
 
-# --- errors of memory -----------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("change", "status"),
     [
@@ -135,7 +133,6 @@ def test_bad_pages() -> None:
     assert statuses("amd.bad-pages", mi300(f"{FIRST}/ras/gpu_vram_bad_pages !denied"))["amd:0"] == "unknown"
 
 
-# --- resets and loss ------------------------------------------------------------------------------------------------
 def test_resets() -> None:
     assert [one[0] for one in with_log(amd.reset)] == ["ok"]
     assert with_log(amd.reset, event("amd-reset-begin"), event("amd-reset-ok", order=1))[0][:2] == ("warn", "amd:0")
@@ -168,7 +165,6 @@ def test_lost() -> None:
     assert ("fail", "amd:0") in [one[:2] for one in errors]
 
 
-# --- links and partitions -------------------------------------------------------------------------------------------
 def fewer_links(*lost: tuple[int, int]) -> list[Finding]:
     """Without the XGMI link between two KFD nodes."""
     changes = []

@@ -551,7 +551,13 @@ ABOUT_FAULTS = {
     "nvidia-driver-mismatch": {"nvidia.library-mismatch"},
     "nvidia-driverless": {"nvidia.driver"},
     "nvidia-hgx-h100-gpu-lost": {"nvidia.lost"},
-    "nvidia-hgx-h100-gpu-missing": {"nvidia.count"},
+    "nvidia-hgx-h100-sick": {
+        "nvidia.ecc-uncorrected",
+        "nvidia.lost",
+        "nvidia.recovery-action",
+        "nvidia.remap-pending",
+        "nvlink.down",
+    },
 }
 
 

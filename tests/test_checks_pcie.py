@@ -36,7 +36,6 @@ def given(*texts: str) -> Recording:
     return one
 
 
-# --- width ----------------------------------------------------------------------------------------------------------
 def test_all_lanes() -> None:
     (found,) = told("pcie.link-width", hgx())
     assert (found.status, found.subject) == ("ok", "node")
@@ -109,7 +108,6 @@ def test_nothing_to_check() -> None:
     assert statuses("pcie.link-width", variant("none-pci-denied")) == {"node": "unknown"}
 
 
-# --- speed ----------------------------------------------------------------------------------------------------------
 def test_an_idle_link_saves_power_and_a_busy_one_does_not() -> None:
     slow = ("amd-mi210", *link("0000:23:00.0", current_link_speed="2.5 GT/s PCIe"))
     uplinks = [
@@ -141,7 +139,6 @@ def test_an_adapter_that_is_slower_than_its_peers() -> None:
     assert statuses("pcie.link-speed", slow)["mlx5_0"] == "warn"
 
 
-# --- a dead device --------------------------------------------------------------------------------------------------
 def test_config_dead() -> None:
     config = f"data {SYSFS}/{GPU}/config"
     assert statuses("pcie.config-dead", hgx((config, ALIVE)))["node"] == "ok"
@@ -187,7 +184,6 @@ def test_lspci_shows_a_dead_device() -> None:
     assert GPU in found.message
 
 
-# --- presence -------------------------------------------------------------------------------------------------------
 def test_present() -> None:
     (found,) = told("pcie.present", hgx())
     assert found.status == "ok"
@@ -206,7 +202,6 @@ def test_a_device_with_another_driver_or_none() -> None:
     assert statuses("pcie.present", hgx(f"link {SYSFS}/{GPU}/driver !denied"))["nvidia:6"] == "unknown"
 
 
-# --- errors ---------------------------------------------------------------------------------------------------------
 def errors(address: str, fatal: int = 0, correctable: int = 0) -> tuple[str, ...]:
     return (
         f"{SYSFS}/{address}/aer_dev_fatal=Undefined 0\nDLP {fatal}\nTOTAL_ERR_FATAL {fatal}",
@@ -261,7 +256,6 @@ def test_replay() -> None:
     assert statuses("pcie.replay", variant("none-cpu-server")) == {"node": "skip"}
 
 
-# --- peers ----------------------------------------------------------------------------------------------------------
 PHB = """\
 00:01.0 PCI bridge [0604]: Intel Corporation Device [8086:a70d] (rev 01) (prog-if 00 [Normal decode])
 \tBus: primary=00, secondary=01, subordinate=01, sec-latency=0
@@ -343,7 +337,6 @@ def test_bars() -> None:
     assert statuses("pcie.bar-size", variant("nvidia-l40s", small))["nvidia:1"] == "warn"
 
 
-# --- the state of any accelerator -----------------------------------------------------------------------------------
 def test_state() -> None:
     assert statuses("accelerator.state", variant("gaudi-hls2")) == {"node": "ok"}
     resets = statuses("accelerator.state", variant("gaudi-in-reset"))

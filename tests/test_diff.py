@@ -120,7 +120,6 @@ def told(before: Inventory, after: Inventory, by_shape: bool = False, everything
     return lines[3:-2]
 
 
-# --- what holds of every recording ----------------------------------------------------------------------------------
 def permuted(inventory: Inventory) -> Inventory:
     """The same in another order."""
 
@@ -169,7 +168,6 @@ def test_the_other_way_round_the_same_differs(name: str) -> None:
             document(before, after, everything=everything)
 
 
-# --- one machine, one change ----------------------------------------------------------------------------------------
 def module(version: str) -> tuple[tuple[str, str, str], ...]:
     return (
         ("/sys/module/nvidia/version", "570.133.20", version),
@@ -377,7 +375,6 @@ def test_counters_are_volatile_and_settings_are_not() -> None:
     ]
 
 
-# --- two machines ---------------------------------------------------------------------------------------------------
 def twin(inventory: Inventory, name: str) -> Inventory:
     """Another machine of the same shape: other UUIDs, serials and bus numbers."""
 
@@ -420,7 +417,6 @@ def test_a_name_in_common_is_enough_where_raxl_recorded_both() -> None:
     assert "~  GPU 0–7: replaced, other UUIDs" in told(one, other)
 
 
-# --- many nodes -----------------------------------------------------------------------------------------------------
 def cluster(names: list[str], change: Callable[[Node], Node] = lambda node: node) -> Inventory:
     """So many machines of one sort, as Ray sees them."""
     nodes, seen = [], []
@@ -578,7 +574,6 @@ def test_the_readme_shows_what_the_code_prints() -> None:
     assert shown[1] == to_text(text_diff.diff(found, held(HGX), after, 100))
 
 
-# --- the command ----------------------------------------------------------------------------------------------------
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
     for name in (HGX, LOST, "nvidia-hgx-b200"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -13,7 +14,8 @@ import pytest
 import tomllib
 import typer
 
-from raxl.cli import completions
+import recordings
+from raxl.cli import completions, outcome
 from raxl.cli.app import app
 from raxl.model import codec
 from raxl.plugins import registry
@@ -63,6 +65,19 @@ def test_the_readme_shows_what_the_code_prints() -> None:
     shown = re.search(r"^```console\n\$ raxl topo [^\n]*\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
     assert shown is not None
     assert shown[1] == (ROOT / "tests/expected/nvidia-hgx-h100/topo.txt").read_text()
+
+
+def test_the_readme_shows_what_a_diagnosis_prints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = re.search(r"^```console\n\$ raxl (diagnose [^\n]*)\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+    assert shown is not None
+    (tmp_path / "gpu-13.tar.gz").write_bytes(recordings.snapshot("nvidia-hgx-h100-sick"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+    assert outcome.run(app, shlex.split(shown[1])) == 1
+    assert capsys.readouterr().out == shown[2]
 
 
 def test_built_in_plug_ins_are_the_entry_points_of_the_package() -> None:

@@ -202,7 +202,6 @@ def damaged_entries(held: list[Entry], chance: random.Random, damages: tuple[Dam
     return held
 
 
-# --- seeds ----------------------------------------------------------------------------------------------------------
 TREES: dict[str, Callable[[], list[Entry]]] = {"tree": seeds.entries, "snapshot": seeds.snapshot}
 
 
@@ -231,7 +230,6 @@ corpus = pytest.mark.skipif(captures.CORPUS is None, reason="RAXL_CORPUS names n
 chances = st.integers(0, 2**48).map(random.Random)
 
 
-# --- what must hold -------------------------------------------------------------------------------------------------
 class TooSlow(Exception):
     pass
 

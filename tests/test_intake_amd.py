@@ -48,7 +48,6 @@ def node_of(text: str) -> Node:
     return node
 
 
-# --- the same two GPUs in every form --------------------------------------------------------------------------------
 @pytest.mark.parametrize("form", FORMS)
 def test_two_mi300x(form: str) -> None:
     """Addresses, unique ids, models, memory and NUMA nodes are the same in all four."""
@@ -122,7 +121,6 @@ def test_several_outputs_of_one_tool_in_several_files_are_all_read(tmp_path: Pat
         assert [one["link_class"] for one in node["links"]] == ["XGMI2"]
 
 
-# --- amd-smi as JSON ------------------------------------------------------------------------------------------------
 def static(**more: object) -> str:
     return json.dumps([{"gpu": 0, "bus": {"bdf": "0000:05:00.0"}, **more}])
 
@@ -324,7 +322,6 @@ def test_processes_and_their_arguments_stay_out() -> None:
     assert "hunter2" not in amd_smi_json.own(text[: text.index("hunter2") + 9])
 
 
-# --- amd-smi as text ------------------------------------------------------------------------------------------------
 BOX = """+------------------------------------------------------------------------------+
 | AMD-SMI 26.0.0+eaa54ecc      amdgpu version: 6.12.12  ROCm version: 7.0.0    |
 | Platform: Linux Baremetal                                                    |
@@ -468,7 +465,6 @@ def test_the_names_of_processes_are_left_out_of_the_text_and_the_driver_s_is_not
     assert "MARKET_NAME: AMD Instinct MI300X" in kept
 
 
-# --- rocm-smi -------------------------------------------------------------------------------------------------------
 CONCISE = """============================ ROCm System Management Interface ============================
 ====================================== Concise Info ======================================
 Device  Node  IDs              Temp        Power     Partitions          SCLK    MCLK    Fan  Perf  PwrCap  VRAM%  GPU%
@@ -595,7 +591,6 @@ def test_processes_of_rocm_smi_stay_out() -> None:
     assert len(claims(rocm_smi_json, text)) == 2
 
 
-# --- damage ---------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("form", ["amd-smi-json", "rocm-smi-json"])
 def test_json_that_ends_early_gives_what_is_whole(form: str) -> None:
     text = seeds.TEXTS[form]
@@ -682,7 +677,6 @@ def test_a_value_in_the_midst_of_which_a_text_ends_is_none() -> None:
     assert [one.reason for one in node.problems if one.subject == "amd:1.serial"] == ["failed"]
 
 
-# --- csv ------------------------------------------------------------------------------------------------------------
 def test_a_row_in_which_a_csv_ends_has_failed() -> None:
     """Its last cell may be half a word: `AMD Instinct` is no model."""
     text = (

@@ -28,7 +28,6 @@ def places(text: str) -> dict[str, Placement]:
     return {node.name: node.placement for node in nodes(text)}
 
 
-# --- clouds ---------------------------------------------------------------------------------------------------------
 AZURE: dict[str, Any] = {
     "compute": {
         "name": "vm-7",
@@ -194,7 +193,6 @@ def test_the_heading_says_where_the_node_stands() -> None:
     assert "".join(part for part, _ in line).replace(UNBREAKABLE, " ") == "gpu-1  oci · block ocid…joqlss, rack r-7"
 
 
-# --- Kubernetes -----------------------------------------------------------------------------------------------------
 CLIQUE = "7e2c0000-0000-4000-8000-0000000000f1.3"
 LABELS = {
     "topology.kubernetes.io/region": "us-central1",
@@ -285,7 +283,6 @@ def test_the_cloud_of_a_node(labels: dict[str, str], provider: str, cloud: str |
     assert node_labels.provider(labels, provider) == cloud
 
 
-# --- Slurm ----------------------------------------------------------------------------------------------------------
 SHOWN = """$ scontrol show topo
 SwitchName=core Level=1 LinkSpeed=1 Nodes=n[1-4] Switches=leaf[1-2]
 SwitchName=leaf1 Level=0 LinkSpeed=1 Nodes=n[1-2]
@@ -333,7 +330,6 @@ def test_a_hostlist_is_never_longer_than_a_cluster() -> None:
     assert len(hostlist.names(",".join(["n[0-999999999]"] * 100))) == hostlist.MOST_NAMES
 
 
-# --- Topograph ------------------------------------------------------------------------------------------------------
 MODEL = """switches:
   core:
     labels:

@@ -49,7 +49,6 @@ def nodes(*texts: str, name: str | None = None) -> tuple[Node, ...]:
     return assemble.inventory(machines.together(recordings, name)).nodes
 
 
-# --- each tool ------------------------------------------------------------------------------------------------------
 def test_a_line_without_a_network_device_names_none() -> None:
     found = nics("ibdev2netdev", "mlx5_5 port 1 ==>  (Up)\nmlx5_6 port 1 ==> eth0 (Up)\n")
     assert (found["mlx5_5"].netdev, found["mlx5_5"].kind, found["mlx5_5"].state) == (None, "rdma", "unknown")
@@ -201,7 +200,6 @@ def test_words_for_the_state_of_a_port(word: str | None, physical: str | None, s
     assert infiniband.state_of(word, physical) == state
 
 
-# --- a fabric -------------------------------------------------------------------------------------------------------
 def test_a_fabric_is_a_node_a_host() -> None:
     """Each host has its own adapters, in the order of their numbers; those of no named host stand together. The
     engines inside the switches are none. The state of a port is not told."""
@@ -230,7 +228,6 @@ def test_the_fabric_itself() -> None:
     assert {one.guid: one.peers for one in fabric.adapters}["H-0200000000000001"] == {1: "S-0200000000000100"}
 
 
-# --- several texts of one machine -----------------------------------------------------------------------------------
 def test_texts_of_one_machine_become_one_adapter_each() -> None:
     """lspci knows the place, ibdev2netdev which device is where, ibstat how it does."""
     listed = """\
@@ -306,7 +303,6 @@ def test_ports_of_two_sources_are_one_by_their_number() -> None:
     assert nic.ports == (Port(1, "eth2", "ok", 40 * G), Port(2, "eth3", "down"))
 
 
-# --- identities -----------------------------------------------------------------------------------------------------
 def test_identities_are_redacted_and_the_adapters_stay() -> None:
     """GUIDs, serials, hosts and switches are gone; what is said of the adapters is the same."""
     text = IBSTAT.replace("0x0200000000000001", "0x0200aa0000c0ffe1")
@@ -329,7 +325,6 @@ def test_identities_are_redacted_and_the_adapters_stay() -> None:
         assert before == after
 
 
-# --- recognition and damage -----------------------------------------------------------------------------------------
 @pytest.mark.parametrize("form", MODULES)
 def test_each_form_is_recognised_and_its_own_lines_say_the_same(form: str) -> None:
     module, text = MODULES[form]

@@ -35,7 +35,6 @@ def reasons(text: str) -> set[tuple[str, str]]:
     return {(problem.subject, problem.reason) for problem in lspci_list.parse(text)[1]}
 
 
-# --- the first line -------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     "line",
     [
@@ -104,7 +103,6 @@ def test_other_lines_with_addresses_are_not_lspci(text: str) -> None:
     assert not lspci_tree.recognises(text)
 
 
-# --- the lines below ------------------------------------------------------------------------------------------------
 GPU = "3b:00.0 3D controller: NVIDIA Corporation Device 2330 (rev a1)"
 
 
@@ -233,7 +231,6 @@ def test_a_path_through_listed_ports_tells_what_their_acs_does(controls: str, st
     assert words in f"{condition.message} {condition.why}"
 
 
-# --- the way up -----------------------------------------------------------------------------------------------------
 def test_bridges_give_the_chain_and_the_class_of_a_path() -> None:
     functions = read(SWITCHED)
     gpu, nic = functions["0000:18:00.0"], functions["0000:19:00.0"]
@@ -284,7 +281,6 @@ def test_bridges_that_name_each_other_end() -> None:
     assert read(loop)["0000:01:00.0"].chain == ()
 
 
-# --- several texts --------------------------------------------------------------------------------------------------
 def test_two_lists_of_one_machine_fill_each_other() -> None:
     names = f"{GPU}\n\tNUMA node: 1\n"
     ids = "3b:00.0 3D controller [0302]: NVIDIA Corporation Device [10de:2330]\n\tSubsystem: Device [10de:16c1]\n"
@@ -304,9 +300,6 @@ def test_own_leaves_out_what_stands_around_it() -> None:
     text = f"$ lspci | grep -i nvidia\r\n{GPU}\r\n\tNUMA node: 1\r\n\r\nuser@host:~$ exit\r\n"
     assert lspci_list.own(text) == f"{GPU}\n\tNUMA node: 1\n\n"
     assert lspci_list.parse(lspci_list.own(text)) == lspci_list.parse(text)
-
-
-# --- the drawing ----------------------------------------------------------------------------------------------------
 
 
 def drawn(text: str) -> dict[str, PciFunction]:
@@ -362,7 +355,6 @@ def test_a_cut_drawing_keeps_what_stands_before_the_cut() -> None:
     assert set(drawn(cut)) == {"0000:80:00.0", "0000:80:01.0", "0000:81:00.0", "0000:82:00.0", "0000:83:00.0"}
 
 
-# --- any text -------------------------------------------------------------------------------------------------------
 PIECES = [*SWITCHED.splitlines(), *DRAWN.splitlines(), "", "\t", "3b:00.0", "[", "-[0000:00]-+-", "Bus: primary=00"]
 
 

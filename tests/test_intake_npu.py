@@ -80,7 +80,6 @@ def test_every_beginning_is_read_without_an_error(name: str) -> None:
         module.parse(module.own(whole[:end]))
 
 
-# --- Rebellions -----------------------------------------------------------------------------------------------------
 def test_rbln_json() -> None:
     first, second = claims(npu_texts.RBLN_JSON)
     assert (first.index, second.index) == (0, 1)
@@ -142,7 +141,6 @@ def test_an_unknown_driver_version_is_none() -> None:
     assert parsed(table)[0].report.software == ()
 
 
-# --- FuriosaAI ------------------------------------------------------------------------------------------------------
 def test_furiosa_info() -> None:
     first, second = claims(npu_texts.FURIOSA_INFO)
     assert (second.index, second.address, second.serial) == (3, "0000:a3:00.0", "RNGX0000000003")
@@ -196,7 +194,6 @@ def test_furiosa_types_are_rays(arch: str, monkeypatch: pytest.MonkeyPatch) -> N
     assert furiosa_smi.ray_type(arch) == furiosa.FuriosaAcceleratorManager.get_current_node_accelerator_type()
 
 
-# --- Tenstorrent ----------------------------------------------------------------------------------------------------
 def test_tt_smi() -> None:
     first, _, third, _ = claims(npu_texts.TT_SMI)
     assert (first.address, first.model, first.architecture) == ("0000:c1:00.0", "n300 L", "Wormhole")
@@ -298,7 +295,6 @@ def test_snapshot_and_descriptor_of_one_machine_are_one_node(tmp_path: Path) -> 
     assert [one["link_class"] for one in node["links"]] == ["ETH2"]
 
 
-# --- MetaX ----------------------------------------------------------------------------------------------------------
 def test_mx_smi() -> None:
     first, second = claims(npu_texts.MX_TABLE)
     assert (first.index, second.index) == (0, 1)  # of the GPU, not of its board

@@ -60,7 +60,6 @@ def links(node: Node) -> list[tuple[str | None, str | None]]:
     return [(link.link_class, link.kind) for link in node.links]
 
 
-# --- two texts ------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("other", "is_told"), [("40000 MiB", True), ("81920 MiB", False)])
 def test_two_sizes_of_one_memory_are_told_unless_one_counts_what_is_reserved(other: str, is_told: bool) -> None:
     node = read(CSV, TABLE.replace("81559MiB", other.replace(" ", "")))
@@ -123,7 +122,6 @@ def test_more_devices_than_a_machine_has_are_bounded_and_told() -> None:
     assert told(node, "accelerators") == [("failed", "300 are named, more than a machine has: the first 256 are told")]
 
 
-# --- topo -m --------------------------------------------------------------------------------------------------------
 def matrix(word: str, option: str = "-m") -> str:
     return f"""$ nvidia-smi topo {option}
 \tGPU0\tGPU1\tNIC0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID
@@ -179,7 +177,6 @@ def test_a_row_that_one_matrix_lacks_is_filled_by_the_other() -> None:
     assert told(read(short + matrix("NV18")), "links") == []
 
 
-# --- -q -------------------------------------------------------------------------------------------------------------
 def test_a_query_gives_what_the_xml_gives() -> None:
     node = read(QUERY)
     first, second = node.accelerators
@@ -433,7 +430,6 @@ def test_a_counter_that_rose_between_two_rows_is_no_contradiction() -> None:
     assert not [problem for problem in node.problems if problem.reason == "disagreement"]
 
 
-# --- -L, nvlink -s, c2c -s, topo -p2p --------------------------------------------------------------------------------
 def test_a_list_gives_numbers_names_uuids_and_mig_devices() -> None:
     node = read(MIG_LIST)
     (device,) = node.accelerators
@@ -533,7 +529,6 @@ def test_a_gpu_that_a_header_names_exists_without_its_row() -> None:
     assert "GPU1, GPU2 are missing or cut off" in told(node, "accelerators.p2p")[0][1]
 
 
-# --- --query-gpu ----------------------------------------------------------------------------------------------------
 def test_rows_with_their_header() -> None:
     node = read(CSV)
     first, second = node.accelerators
@@ -707,7 +702,6 @@ def test_a_lone_uuid_that_is_cut_is_one_more_gpu() -> None:
     assert {one.uuid for one in node.accelerators} == {UUIDS[0], None}
 
 
-# --- the table ------------------------------------------------------------------------------------------------------
 def test_the_table_gives_numbers_addresses_memory_and_mig_devices() -> None:
     node = read(TABLE)
     first, second = node.accelerators
@@ -777,7 +771,6 @@ def test_a_table_that_ends_in_a_row() -> None:
     assert code(node) == 3
 
 
-# --- what it says beside its output -----------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("line", "address", "index"),
     [
@@ -835,7 +828,6 @@ def test_a_warning_below_the_table_degrades_the_gpu_that_it_names() -> None:
     ]
 
 
-# --- several of one machine ------------------------------------------------------------------------------------------
 def test_several_outputs_in_one_text_are_each_read() -> None:
     ticket = (
         f"$ nvidia-smi\n{TABLE}$ nvidia-smi -L\n{LIST}$ nvidia-smi nvlink -s\n{NVLINK}$ nvidia-smi topo -p2p r\n{P2P}"

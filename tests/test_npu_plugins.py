@@ -42,7 +42,6 @@ def on_bus(vendor: str, device: str, class_id: str, **more: Any) -> PciFunction:
     return PciFunction("0000:23:00.0", class_id, "pci0000:20", vendor_id=vendor, device_id=device, **more)
 
 
-# --- false friends --------------------------------------------------------------------------------------------------
 def test_the_folder_by_id_is_no_tenstorrent_device() -> None:
     answers = {Question("names", "/dev/tenstorrent"): Answer(["0", "1", "by-id"])}
     (plugin,) = (one for one in registry.accelerators() if one.vendor == "tenstorrent")
@@ -103,7 +102,6 @@ def test_a_vendors_other_devices_are_no_accelerators(vendor: str) -> None:
             assert not reported(plugin, {}, on_bus(vendor, "ffff", class_id)).claims
 
 
-# --- what a container shows -----------------------------------------------------------------------------------------
 def test_a_card_that_a_container_was_not_given_says_so() -> None:
     listing = Question("names", "/dev")
     held = recordings.recording("rebellions-ca22")
@@ -126,7 +124,6 @@ def test_what_is_not_on_the_bus_runs_no_tool() -> None:
     assert not commands & {"rbln-smi", "furiosa-smi", "tt-smi", "mx-smi", "system_profiler", "sysctl"}
 
 
-# --- Ray's names ----------------------------------------------------------------------------------------------------
 def test_resources_and_variables_are_rays() -> None:
     from ray._private.accelerators import furiosa, mblt, metax_gpu, rbln, ttnpu
 
@@ -170,7 +167,6 @@ def test_a_family_that_ray_does_not_know_names_a_custom_resource() -> None:
     assert (device.ray.resource, device.attributes["custom_resource"]) == (None, "MLU")
 
 
-# --- Apple ----------------------------------------------------------------------------------------------------------
 def mac(profile: str, status: int = 0) -> dict[Question, Answer]:
     return {
         Question("process", "uname"): DARWIN,
@@ -206,7 +202,6 @@ def test_nothing_is_asked_for_an_apple_gpu_on_linux() -> None:
     assert not [question for question in held.answers if question.subject.startswith(("system_profiler", "sysctl"))]
 
 
-# --- tools ----------------------------------------------------------------------------------------------------------
 def test_a_tool_that_fails_costs_only_what_it_alone_knows() -> None:
     (first, second) = node("tenstorrent-tool-fails").accelerators
     assert (first.model, first.index, first.serial) == ("n300", 0, "0000100000000000")

@@ -445,9 +445,6 @@ def test_names_that_come_from_devices_never_act() -> None:
     assert "\x1b" not in program + text
 
 
-# ----- the command
-
-
 @pytest.fixture(scope="module")
 def snapshot(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Three trays of one domain and an HGX whose GPU 6 is lost."""
@@ -532,8 +529,6 @@ def test_a_wrong_command_line_is_code_2(
     assert outcome.run(app, ["place", "--from", snapshot, *arguments]) == outcome.USAGE
     assert capsys.readouterr().err.startswith("raxl: error: ")
 
-
-# ----- what holds of any cluster
 
 RECORDED = (
     "nvidia-gb200-tray",

@@ -196,7 +196,6 @@ def test_what_the_list_does_not_name_is_not_asked(path: str) -> None:
         assert asked == []
 
 
-# --- live -----------------------------------------------------------------------------------------------------------
 def run(*arguments: str, root: Path, address: str) -> bytes:
     environment = {
         **os.environ,
@@ -286,7 +285,6 @@ def test_another_machine_s_files_ask_no_cloud(tmp_path: Path) -> None:
     assert time.monotonic() - begun < 20
 
 
-# --- from many ------------------------------------------------------------------------------------------------------
 def test_the_more_trusted_is_believed_and_a_difference_told() -> None:
     """The label is of before the VM moved; the scheduler's names are its own, and contradict nobody."""
     cloud = Placement("gcp", "a4-highgpu-8g", "us-east1", "us-east1-b", "s-2", "b-2", evidence=("gcp-metadata",))
@@ -359,7 +357,6 @@ def test_the_nvlink_domain_of_a_node_is_that_of_all_its_gpus(
     assert (found.fabric_domain, len(told)) == (domain, problems)
 
 
-# --- Slurm ----------------------------------------------------------------------------------------------------------
 CONF = """# topology.conf
 SwitchName=leaf1 Nodes=gpu[01-08] LinkSpeed=50
 SwitchName=leaf2 Nodes=gpu[09-12],\\

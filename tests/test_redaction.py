@@ -102,7 +102,6 @@ def identities(recordings: list[Recording]) -> set[str]:
     return {value for value in found if len(set(re.sub("[^0-9a-f]", "", value))) > 1}
 
 
-# --- what must be gone ----------------------------------------------------------------------------------------------
 HELD = {
     "host name": "gpu-node-17",
     "domain": "example.org",
@@ -215,7 +214,6 @@ def test_under_one_key_two_recordings_compare_and_without_it_they_do_not() -> No
     assert first != second
 
 
-# --- what must stay -------------------------------------------------------------------------------------------------
 KEPT = [
     *("0000:18:00.0", "00000000:18:00.0", "10000:01:00.0", "0000:[15-1f]", "pci0000:15/0000:15:01.0/0000:16:00.0"),
     *("00000000-0000-0000-0000-000000000000", "0x0000000000000000", "0000:0000:0000:0000", "00:00:00:00:00:00"),
@@ -320,7 +318,6 @@ def test_a_capture_loses_its_identities_and_nothing_else(path: Path) -> None:
     assert [identity for identity in identities(before) if identity.lower().removeprefix("gpu-") in text] == []
 
 
-# --- the command ----------------------------------------------------------------------------------------------------
 def snapshot(path: Path, *options: str) -> bytes:
     command = [sys.executable, "-m", "raxl", "snapshot", "--from", str(path), "--output", "-", *options]
     return subprocess.run(command, capture_output=True, check=True, timeout=60).stdout

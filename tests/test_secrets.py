@@ -98,7 +98,6 @@ def tarred(folder: Path) -> Path:
     return path
 
 
-# --- live -----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     "command", [("snapshot", "--output"), ("topo", "--record"), ("discover", "--record")], ids=" ".join
 )
@@ -131,7 +130,6 @@ def test_the_collector_tells_what_raxl_tells_of_this_machine(tmp_path: Path) -> 
     assert collected == live
 
 
-# --- recordings of others -------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("form", ["folder", "tar"])
 @pytest.mark.parametrize("command", [("snapshot", "--output"), ("topo", "--record")], ids=" ".join)
 def test_a_tree_s_secrets_are_not_recorded(command: tuple[str, ...], form: str, root: Path, tmp_path: Path) -> None:
@@ -217,7 +215,6 @@ def test_what_another_hand_put_into_a_snapshot_goes_through_the_same_door(comman
     assert b'"NCCL_IB_PKEY": "17"' in unpacked(kept)
 
 
-# --- files ----------------------------------------------------------------------------------------------------------
 WRITES = [("snapshot", "--output"), ("topo", "--record"), ("topo", "--output"), ("discover", "--output")]
 
 
