@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -67,6 +68,38 @@ def test_few_samples_are_compared_from_the_fastest_to_the_slowest() -> None:
     assert beside(row(seconds=[0.01] * 3), row(seconds=[0.02] * 3)).status == "regressed"
     found = beside(row(seconds=0.01), row(seconds=[0.009, 0.02, 0.03]))
     assert (found.metric, found.status) == ("latency_seconds", "same")
+
+
+OUTLIER = [2.5e-6 + 1e-9 * (n % 50) for n in range(199)] + [20e-6]
+THRICE = [7.05e-6 + 1e-9 * (n % 300) for n in range(199)] + [22e-6]
+
+
+def without_bandwidth(size: int, seconds: list[float], *, is_older: bool = False) -> Run:
+    """A small row as it is published; `is_older`: by a raxl that kept no interval of latencies."""
+    run = row(size=size, seconds=seconds, bandwidth_bytes_per_second=None)
+    assert run.latency_seconds is not None
+    latency = replace(run.latency_seconds, ci95_low=None, ci95_high=None) if is_older else run.latency_seconds
+    return replace(run, latency_seconds=latency)
+
+
+def test_one_slow_sample_does_not_hide_that_all_others_became_slower() -> None:
+    found = beside(without_bandwidth(8, OUTLIER), without_bandwidth(8, THRICE))
+    assert (found.status, found.reason) == ("regressed", None)
+    assert found.change == pytest.approx(1.85, abs=0.05)
+    wide = beside(without_bandwidth(8, [2e-6, 9e-6] * 20), without_bandwidth(8, [4e-6, 9.1e-6] * 20))
+    assert wide.status == "same"
+
+
+def test_a_baseline_without_intervals_is_compared_by_the_medians_and_says_so() -> None:
+    alone = "no interval in the baseline: by the medians and the tolerance alone"
+    older = without_bandwidth(8, OUTLIER, is_older=True)
+    found = beside(older, without_bandwidth(8, THRICE))
+    assert (found.status, found.reason) == ("regressed", alone)
+    assert beside(older, without_bandwidth(8, [2.6e-6] * 40)).status == "same"
+    with_rate = row(seconds=[0.01] * 9, status="mapped")
+    assert with_rate.latency_seconds is not None
+    kept = replace(with_rate, latency_seconds=replace(with_rate.latency_seconds, ci95_low=None, ci95_high=None))
+    assert beside(kept, row(seconds=[0.02] * 9)).reason is None
 
 
 @pytest.mark.parametrize(

@@ -66,3 +66,11 @@ def test_each_pair_and_size_has_its_own_and_the_wrong_ones_none() -> None:
     assert [one.transport for one in streams] == ["a", "b"]
     elsewhere = Path("eth0", (), "mismatch")
     assert recommendations([row("a", path=elsewhere)]) == recommendations([]) == ()
+
+
+def test_what_differs_by_less_than_the_noise_of_small_rows_is_no_different() -> None:
+    rows = [
+        row(name, 8, [seconds * (1 + 0.1 * (n % 9)) for n in range(20)], bandwidth_bytes_per_second=None)
+        for name, seconds in (("a", 1e-5), ("b", 1.01e-5))
+    ]
+    assert recommendations(rows)[0].reason == "no different from b within the noise"

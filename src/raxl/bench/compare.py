@@ -32,7 +32,7 @@ from raxl.model.measurement import (
     Regression,
     Run,
 )
-from raxl.transfer.statistics import Interval
+from raxl.transfer.statistics import LEAST_FOR_INTERVAL, Interval
 
 TOLERANCE = 0.10
 LATENCY_UP_TO = 65536
@@ -50,7 +50,8 @@ class Figure(NamedTuple):
 
     metric: str
     value: float
-    known: Interval
+    known: Interval | None
+    """None where an older raxl kept none."""
 
 
 def tolerance(text: str) -> float:
@@ -159,13 +160,27 @@ def _compared(
         return _incomparable(run, why or "", old, run)
     change = (now.value - was.value) / was.value
     gain = change if now.metric == BANDWIDTH else -change
-    disjoint = was.known.high < now.known.low or now.known.high < was.known.low
     status = SAME
-    if disjoint and abs(change) > tolerance:
+    if abs(change) > tolerance and not _overlap(was, now):
         status = IMPROVED if gain > 0 else REGRESSED
-    other = old.source != run.source or old.target != run.target
-    reason = f"beside {old.source.node} → {old.target.node} of the same hardware" if other else None
-    return _regression(run, now.metric, was.value, now.value, change, status, reason)
+    return _regression(run, now.metric, was.value, now.value, change, status, _remark(old, run, was, now))
+
+
+def _overlap(one: Figure, other: Figure) -> bool:
+    """Whether the noise explains the difference. Of a median without an interval nobody knows, and it does not."""
+    if one.known is None or other.known is None:
+        return False
+    return one.known.low <= other.known.high and other.known.low <= one.known.high
+
+
+def _remark(old: Run, run: Run, was: Figure, now: Figure) -> str | None:
+    words = []
+    if old.source != run.source or old.target != run.target:
+        words.append(f"beside {old.source.node} → {old.target.node} of the same hardware")
+    lacking = [when for when, figure in (("in the baseline", was), ("now", now)) if figure.known is None]
+    if lacking:
+        words.append(f"no interval {lacking[0]}: by the medians and the tolerance alone")
+    return "; ".join(words) or None
 
 
 def _regression(
@@ -211,13 +226,18 @@ def _figure(run: Run) -> Figure | None:
 
 
 def _latency(run: Run) -> Figure | None:
-    """With the interval of the same samples' bandwidth; with fewer than six, from the fastest to the slowest."""
+    """With its interval, which files of an older raxl have in the bandwidth of the same samples alone; with fewer
+    than six samples, from the fastest to the slowest."""
     known, speed = run.latency_seconds, run.bandwidth_bytes_per_second
     if known is None or known.p50 <= 0 or run.status in _NO_FIGURE:
         return None
+    if known.ci95_low is not None and known.ci95_high is not None:
+        return Figure(LATENCY, known.p50, Interval(known.ci95_low, known.ci95_high))
     if speed is not None and run.mode == SINGLE and speed.ci95_low > 0:
         return Figure(LATENCY, known.p50, Interval(run.size_bytes / speed.ci95_high, run.size_bytes / speed.ci95_low))
-    return Figure(LATENCY, known.p50, Interval(known.min, known.max))
+    # Of more samples the slowest is what one of them was held up by: as an interval it would explain everything.
+    is_all = run.samples < LEAST_FOR_INTERVAL
+    return Figure(LATENCY, known.p50, Interval(known.min, known.max) if is_all else None)
 
 
 def _differs(old: Run, new: Run, before: Bench, after: Bench, libraries: Sequence[str] | None) -> str | None:

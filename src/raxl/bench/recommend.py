@@ -124,12 +124,12 @@ def why_not(run: Run) -> str | None:
 def _timed(run: Run) -> Timed | None:
     """Seconds a transfer: the median; of several in flight, the size by what they carry together."""
     speed, latency = run.bandwidth_bytes_per_second, run.latency_seconds
-    known = (
-        Interval(run.size_bytes / speed.ci95_high, run.size_bytes / speed.ci95_low)
-        if speed and speed.ci95_low > 0
-        else None
-    )
+    known = None
+    if speed and speed.ci95_low > 0:
+        known = Interval(run.size_bytes / speed.ci95_high, run.size_bytes / speed.ci95_low)
     if run.mode == SINGLE and latency is not None:
+        if latency.ci95_low is not None and latency.ci95_high is not None:
+            known = Interval(latency.ci95_low, latency.ci95_high)
         return Timed(run, latency.p50, known)
     return Timed(run, run.size_bytes / speed.median, known) if speed and speed.median > 0 else None
 

@@ -63,6 +63,10 @@ class Latency:
     p99: float | None
     min: float
     max: float
+    ci95_low: float | None = None
+    """With `ci95_high` what holds the median in 95 of 100 runs (order statistics); None with fewer than six samples,
+    and in files of an older raxl."""
+    ci95_high: float | None = None
 
 
 @dataclass(frozen=True)
@@ -232,7 +236,7 @@ class Regression:
     status: str
     """regressed | improved | same | incomparable"""
     reason: str | None = None
-    """Why it cannot be compared."""
+    """Why it cannot be compared; what is odd about the comparison where it can."""
 
 
 @dataclass(frozen=True)

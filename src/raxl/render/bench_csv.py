@@ -63,6 +63,8 @@ _COLUMNS: Mapping[str, str] = {
     "trainers": "sync.trainers",
     "readers": "sync.readers",
     "messages_seconds": "sync.messages_seconds",
+    "latency_ci95_low_seconds": "latency_seconds.ci95_low",
+    "latency_ci95_high_seconds": "latency_seconds.ci95_high",
 }
 """Where in a run each column's value is, or in the line that was fitted through it. New ones come at the end."""
 COLUMNS = tuple(_COLUMNS)
