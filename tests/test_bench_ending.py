@@ -9,7 +9,9 @@ import pytest
 from measured_rows import MIB, N1, N2, bench, row
 from raxl.bench.compare import regressions
 from raxl.bench.ending import ending
-from raxl.model.measurement import Fault, Left, Run, Slow, SlowEvidence
+from raxl.model.measurement import Bandwidth, Fault, Left, Run, Slow, SlowEvidence
+from raxl.render.bench_pairs import groups
+from raxl.render.bench_sentence import sentences
 
 SLOW = Slow("node", "n3", "both", SlowEvidence(1.0, 2.0, ()), "")
 FAULT = Fault("gloo", N1, N2, "kill-source", MIB, None, "hangs", "alive", Left(), "failed: refused")
@@ -55,7 +57,7 @@ def test_a_slow_node_is_1_and_a_fault_that_was_asked_for_is_0() -> None:
 def test_a_regression_is_1_and_what_cannot_be_compared_3_but_not_what_is_new_or_was_not_asked_for() -> None:
     def ended(before: list[Run], after: list[Run]) -> int:
         found = regressions(bench(*before), bench(*after))
-        return ending(bench(*after, regressions=found)).code
+        return ending(bench(*after, regressions=found), has_baseline=True).code
 
     assert ended([row(seconds=0.01)], [row(seconds=0.02)]) == 1
     assert ended([row(seconds=0.01)], [row(seconds=0.01)]) == ended([row(seconds=0.02)], [row(seconds=0.01)]) == 0
@@ -63,3 +65,36 @@ def test_a_regression_is_1_and_what_cannot_be_compared_3_but_not_what_is_new_or_
     assert ended([row(), row("nixl")], [row(), row("nixl", seconds=0, status="unavailable")]) == 3
     assert ended([row()], [row(), row("nixl")]) == 0
     assert ended([row(), row(size=8)], [row()]) == 0
+
+
+WORTHLESS = Bandwidth(-1, -1, -1)
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        [],
+        [row(bandwidth_bytes_per_second=WORTHLESS)],
+        [row(seconds=0)],
+        [row(status="corrupt")],
+        [row(status="unavailable")],
+        [row(size=8)],
+        [row("nixl")],
+    ],
+    ids=["no rows", "negative", "no figures", "corrupt", "unavailable", "other sizes", "other transports"],
+)
+def test_a_baseline_of_which_no_figure_could_be_compared_has_not_been_passed(before: list[Run]) -> None:
+    after = bench(row(), regressions=regressions(bench(*before), bench(row())))
+    assert ending(after, has_baseline=True).code == 3
+    (line,) = sentences(after, groups(after.runs))
+    assert "Nothing worse" not in line
+    assert "No figure could be compared with the baseline" in line
+
+
+def test_a_row_that_stands_in_the_baseline_without_a_figure_is_3_beside_others_that_have_one() -> None:
+    def ended(before: Run) -> int:
+        found = regressions(bench(row(), before), bench(row(), row("nixl")))
+        return ending(bench(row(), row("nixl"), regressions=found), has_baseline=True).code
+
+    assert ended(row("nixl", status="corrupt")) == ended(row("nixl", seconds=0)) == 3
+    assert ended(row("nixl", status="unavailable")) == ended(row("nixl", size=8)) == 0

@@ -75,8 +75,9 @@ def regressions(
     """One for each row of `after`, then one for each row of `before` that was not measured again.
 
     A row's partner is that between the same ends, else, where the baseline knows neither end's node, the middle one of
-    those between nodes of the same hardware. `libraries` names by transport those whose version matters; all of them
-    where it says nothing. Rows of transports that did not run at all are not missed.
+    those between nodes of the same hardware; what was unavailable then is not in the baseline. `libraries` names by
+    transport those whose version matters; all of them where it says nothing. Rows of transports that did not run at all
+    are not missed.
     """
     old = _Baseline(before)
     found = [_compared(old.partner(run, after), run, before, after, tolerance, libraries or {}) for run in after.runs]
@@ -148,7 +149,7 @@ def _compared(
     tolerance: float,
     libraries: Mapping[str, Sequence[str]],
 ) -> Regression:
-    if old is None:
+    if old is None or old.status == UNAVAILABLE:
         return _incomparable(run, NOT_IN_BASELINE, None, run)
     why = _differs(old, run, before, after, libraries.get(run.transport))
     was, now = _figure(old), _figure(run)

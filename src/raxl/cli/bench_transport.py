@@ -122,7 +122,8 @@ def run(options: Options, streams: Streams) -> int:
     with streams.progress("transports") as told:
         document = benches.bench(options.request, lambda done, total, words: told(done, total))
     _write(document, options, streams)
-    return ending.ending(document, options.request.transports or ()).code
+    asked = options.request
+    return ending.ending(document, asked.transports or (), has_baseline=asked.baseline is not None).code
 
 
 def _write(document: Bench, options: Options, streams: Streams) -> None:

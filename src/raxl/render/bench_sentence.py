@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from raxl.model import measurement as m
-from raxl.model.measurement import Bench, Run
+from raxl.model.measurement import Bench, Regression, Run
 from raxl.model.printable import clean
 from raxl.render import bench_names
 from raxl.render.bench_faults import badness
@@ -113,12 +113,7 @@ def _analysed(document: Bench) -> str:
         more = [f"{len(names) - _MOST_NAMES} more"] if len(names) > _MOST_NAMES else []
         told.append(f"Slow: {listed([*names[:_MOST_NAMES], *more])}.")
     if document.regressions:
-        counts = Counter(one.status for one in document.regressions)
-        worse = f"{counted(counts[m.REGRESSED], 'figure')} worse than the baseline" if counts[m.REGRESSED] else ""
-        unlike = f"{counts[m.INCOMPARABLE]} not comparable" if counts[m.INCOMPARABLE] else ""
-        all_well = "" if worse else "nothing worse than the baseline"
-        text = ", ".join(filter(None, (worse or all_well, unlike)))
-        told.append(f"{text[:1].upper()}{text[1:]}.")
+        told.append(_beside_baseline(document.regressions))
     if document.faults:
         bad = sum(badness(one) > 0 for one in document.faults)
         of = counted(len(document.faults), "fault")
@@ -126,6 +121,18 @@ def _analysed(document: Bench) -> str:
         told.append(f"{of}: each gave an error and left nothing." if not bad else f"{badly} did not end well.")
 
     return " ".join(told)
+
+
+def _beside_baseline(found: Sequence[Regression]) -> str:
+    """`Nothing worse than the baseline, 2 not comparable.`: well is only what was compared."""
+    counts = Counter(one.status for one in found)
+    worse = f"{counted(counts[m.REGRESSED], 'figure')} worse than the baseline" if counts[m.REGRESSED] else ""
+    unlike = f"{counts[m.INCOMPARABLE]} not comparable" if counts[m.INCOMPARABLE] else ""
+    well = "nothing worse than the baseline"
+    if counts[m.INCOMPARABLE] == len(found):
+        well, unlike = "no figure could be compared with the baseline", ""
+    text = ", ".join(filter(None, (worse or well, unlike)))
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _next(document: Bench) -> str:
