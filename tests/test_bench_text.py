@@ -301,6 +301,20 @@ def test_csv_has_a_line_for_each_run_and_nothing_for_what_is_unknown() -> None:
     assert absent["verified"] == "false"
 
 
+def test_csv_of_faults_has_a_line_for_each_fault() -> None:
+    faults = documents.after().faults
+    heading, *rows = csv.reader(io.StringIO(bench_csv.comma_separated(documents.bench(faults=faults))))
+    told = [dict(zip(heading, row, strict=True)) for row in rows]
+    assert [(row["transport"], row["fault"]) for row in told] == [(one.transport, one.kind) for one in faults]
+    assert (told[0]["seconds_to_error"], told[0]["error"]) == ("0.21", "ConnectionResetError: by peer")
+    assert (told[1]["left_sockets"], told[1]["left_shared_memory_bytes"]) == ("2", "")
+    assert [row["next_transfer"] for row in told] == [one.next_transfer for one in faults]
+    (hostile,) = csv.DictReader(
+        io.StringIO(bench_csv.comma_separated(documents.bench(faults=documents.hostile().faults)))
+    )
+    assert hostile["error"] == clean(documents.EVIL)
+
+
 def test_csv_gives_a_spreadsheet_no_formula_and_a_terminal_no_escape() -> None:
     document = documents.bench(documents.absent("=cmd|'/c calc'!A1", "@SUM(1)\n\x1b[31m+1"))
     printed = bench_csv.comma_separated(document)

@@ -268,6 +268,9 @@ class Fault:
     left: Left
     next_transfer: str
     """ok | failed: why, between new ends."""
+    status: str = OK
+    """ok: it was done, whatever came of it. unavailable: it cannot be done between these ends. failed: the transport
+    did not get as far as that. `error` says why."""
 
 
 @dataclass(frozen=True)
