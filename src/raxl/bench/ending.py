@@ -7,7 +7,8 @@ be compared, whichever of the two has no figure that counts.
 
 With `--transport all`, what is unavailable has no effect, unless nothing at all could be measured. Nor has a row that
 the baseline does not know, or that this run was not asked for, as long as one figure was compared: a baseline beside
-which none is has not been passed. Nor has a fault: what it does is what was asked.
+which none is has not been passed. Nor has what a fault does, which is what was asked; one that could not be tried is
+like a row that could not be measured.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from raxl.bench.compare import NOT_IN_BASELINE
-from raxl.model.measurement import FAILED, INCOMPARABLE, REGRESSED, UNAVAILABLE, WRONG, Bench, Endpoint, Regression
+from raxl.model.measurement import FAILED, INCOMPARABLE, OK, REGRESSED, UNAVAILABLE, WRONG, Bench, Endpoint, Regression
 
 DONE, IS_WRONG, INCOMPLETE = 0, 1, 3
 
@@ -52,6 +53,11 @@ def _missing(bench: Bench, named: Collection[str]) -> Iterator[str]:
     for run in bench.runs:
         if run.status == FAILED or (run.status == UNAVAILABLE and run.transport in named):
             yield f"{_row(run.transport, run.source, run.target)}: {run.status}"
+    for fault in bench.faults:
+        if fault.status == FAILED or (fault.status == UNAVAILABLE and fault.transport in named):
+            yield f"{_row(fault.transport, fault.source, fault.target)}, {fault.kind}: {fault.status}"
+    if bench.faults and all(fault.status != OK for fault in bench.faults):
+        yield "no fault could be tried"
     tried = {run.transport for run in bench.runs} | {fault.transport for fault in bench.faults}
     for transport in named:
         if transport not in tried:

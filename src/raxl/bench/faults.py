@@ -8,7 +8,7 @@ from typing import Any
 
 from raxl.bench.conducting import Conducting
 from raxl.bench.request import Request
-from raxl.model.measurement import UNKNOWN, Endpoint, Fault, Left
+from raxl.model.measurement import FAILED, NOT_TRIED, OK, UNAVAILABLE, UNKNOWN, Endpoint, Fault, Left
 from raxl.transfer import Transfer
 
 PATIENCE_SECONDS = 10.0
@@ -16,11 +16,13 @@ VARIABLES = {"RAY_rdt_fetch_fail_timeout_milliseconds": "5000"}
 """Ray Direct Transport waits a minute by default before it gives up; Ray reads this at import, in each process."""
 _SIZE_BYTES = 32 << 20
 _SETUP_SECONDS = 120.0
+_STATUSES = {"hurt": OK, "unavailable": UNAVAILABLE, "failed": FAILED}
+"""By what the conductor tells."""
 
 
 def fault(conducting: Conducting, request: Request, transport: str, nodes: Sequence[Mapping[str, Any]]) -> Fault:
     """One fault of one transport, from the first node to the last."""
-    size = max((one for one in request.sizes if one <= _SIZE_BYTES), default=request.sizes[0])
+    size = _size(request)
     transfer = Transfer(
         size_bytes=size,
         destination=request.destination,
@@ -38,14 +40,15 @@ def fault(conducting: Conducting, request: Request, transport: str, nodes: Seque
         transfer=asdict(transfer),
         seconds=PATIENCE_SECONDS,
     )
+    status = FAILED
     values: dict[str, Any] = {"why": "it told nothing"}
     for word, told_values in told:
-        if word in ("hurt", "unavailable", "failed"):
-            values = told_values
-    source, target = (Endpoint(str(node["name"]), "cpu") for node in (nodes[0], nodes[-1]))
-    if "other_end" not in values:
+        if word in _STATUSES:
+            status, values = _STATUSES[word], told_values
+    source, target = _ends(nodes)
+    if status != OK:
         return Fault(
-            transport, source, target, str(request.fault), size, None, values["why"], UNKNOWN, Left(), "not tried"
+            transport, source, target, str(request.fault), size, None, values["why"], UNKNOWN, Left(), NOT_TRIED, status
         )
     return Fault(
         transport=transport,
@@ -59,3 +62,17 @@ def fault(conducting: Conducting, request: Request, transport: str, nodes: Seque
         left=Left(**values["left"], actors=values["actors"]),
         next_transfer=values["next"],
     )
+
+
+def inapplicable(request: Request, transport: str, nodes: Sequence[Mapping[str, Any]], why: str) -> Fault:
+    """Of a transport to which nothing can be done that `--fault` does."""
+    size = _size(request)
+    return Fault(transport, *_ends(nodes), str(request.fault), size, None, why, UNKNOWN, Left(), NOT_TRIED, UNAVAILABLE)
+
+
+def _size(request: Request) -> int:
+    return max((one for one in request.sizes if one <= _SIZE_BYTES), default=request.sizes[0])
+
+
+def _ends(nodes: Sequence[Mapping[str, Any]]) -> tuple[Endpoint, Endpoint]:
+    return Endpoint(str(nodes[0]["name"]), "cpu"), Endpoint(str(nodes[-1]["name"]), "cpu")

@@ -22,6 +22,8 @@ P2P, WEIGHT_SYNC = "p2p", "weight-sync"
 COLLECTIVES = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast")
 ALIVE, HANGS, DEAD, UNKNOWN = "alive", "hangs", "dead", "unknown"
 """The end that was not hurt, after a fault."""
+NOT_TRIED = "not tried"
+"""The next transfer, where there was none before it."""
 TOGETHER, ALONE = "together", "alone"
 """When something is slow."""
 SINGLE, WINDOW, STREAM = "single", "window", "stream"
@@ -267,7 +269,7 @@ class Fault:
     """alive | hangs (its process is there, and answers no more) | dead | unknown"""
     left: Left
     next_transfer: str
-    """ok | failed: why, between new ends."""
+    """ok | failed: why, between new ends | not tried."""
     status: str = OK
     """ok: it was done, whatever came of it. unavailable: it cannot be done between these ends. failed: the transport
     did not get as far as that. `error` says why."""

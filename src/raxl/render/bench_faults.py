@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import astuple, replace
 
+from raxl.model import measurement as m
 from raxl.model.measurement import Fault, Left
 from raxl.model.printable import clean
 from raxl.render import bench_names
@@ -31,7 +32,30 @@ _OTHER_ENDS = {"alive": "", "": "", "hangs": "the other end hangs", "unknown": "
 
 
 def faults(page: Page, found: Sequence[Fault]) -> list[Line]:
-    """A row for each fault; those without an error and those that took others along first."""
+    """A row for each fault; those without an error and those that took others along first. What could not be tried is
+    told below, by its reason."""
+    return [*_tried(page, tried(found)), *_not_tried(page, [one for one in found if one.status != m.OK])]
+
+
+def tried(found: Sequence[Fault]) -> list[Fault]:
+    """Those that were done."""
+    return [one for one in found if one.status == m.OK]
+
+
+def _not_tried(page: Page, found: Sequence[Fault]) -> list[Line]:
+    reasons: dict[str, list[str]] = {}
+    for one in found:
+        reasons.setdefault(clean(one.error).strip().rstrip(".") or "no reason given", []).append(one.transport)
+    if not reasons:
+        return []
+    told = [
+        f"{', '.join(map(bench_names.transport, dict.fromkeys(transports)))}: {why}"
+        for why, transports in reasons.items()
+    ]
+    return page.fold(f"not tried  {'; '.join(told)}", 3, "dim", (f"{UNKNOWN}  ", "dim"))
+
+
+def _tried(page: Page, found: Sequence[Fault]) -> list[Line]:
     if not found:
         return []
     ranked = sorted(found, key=lambda one: -badness(one))
@@ -115,7 +139,7 @@ def _left(one: Fault) -> Span:
 def table(found: Sequence[Fault]) -> str:
     """The same for a document, in Markdown, and nothing of it cut."""
     rows = [["transport", "fault", "error in", "what came", "other end", "left behind", "next transfer"], ["---"] * 7]
-    for one in found:
+    for one in tried(found):
         cells = [text.replace("|", "\\|") for text, _ in _row(one, has_pair=False, has_size=False)]
         kind, transport, _, _, error_in, other_end, left, then, came = cells
         rows.append([f"`{transport}`", kind, error_in, came, other_end, left, then])

@@ -142,6 +142,7 @@ def _fault(found: Families, fault: Fault) -> None:
     labels = {"transport": fault.transport, **_ends(fault.source, fault.target), "fault": fault.kind}
     labels["size_bytes"] = str(fault.size_bytes)
     told = {"other_end": fault.other_end, "next_transfer": fault.next_transfer, "error": fault.error}
+    told["status"] = fault.status
     found.add("raxl_bench_fault", {**labels, **told}, 1)
     found.add("raxl_bench_fault_seconds_to_error", labels, fault.seconds_to_error)
     for name, what in _BYTES.items():

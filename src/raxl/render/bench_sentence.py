@@ -9,7 +9,7 @@ from raxl.model import measurement as m
 from raxl.model.measurement import Bench, Regression, Run
 from raxl.model.printable import clean
 from raxl.render import bench_names
-from raxl.render.bench_faults import badness
+from raxl.render.bench_faults import badness, tried
 from raxl.render.bench_notes import measured
 from raxl.render.bench_pairs import CEILINGS, Group, differ, key, middle
 from raxl.render.bench_screening import further, screened
@@ -42,7 +42,8 @@ def _measured(document: Bench, groups: Sequence[Group]) -> str:
     if not groups and (told := summary(document.runs)):
         return told
     if not groups and document.faults and not missing:
-        return f"{counted(len(document.faults), 'fault')} tried; no speed was measured."
+        done = len(tried(document.faults))
+        return f"{counted(done, 'fault')} tried; no speed was measured." if done else "No fault could be tried."
     if not groups:
         if missing:
             every = "the transport" if len(missing) == 1 else f"none of the {len(missing)} transports"
@@ -114,10 +115,10 @@ def _analysed(document: Bench) -> str:
         told.append(f"Slow: {listed([*names[:_MOST_NAMES], *more])}.")
     if document.regressions:
         told.append(_beside_baseline(document.regressions))
-    if document.faults:
-        bad = sum(badness(one) > 0 for one in document.faults)
-        of = counted(len(document.faults), "fault")
-        badly = of if bad == len(document.faults) else f"{bad} of {of}"
+    if done := tried(document.faults):
+        bad = sum(badness(one) > 0 for one in done)
+        of = counted(len(done), "fault")
+        badly = of if bad == len(done) else f"{bad} of {of}"
         told.append(f"{of}: each gave an error and left nothing." if not bad else f"{badly} did not end well.")
 
     return " ".join(told)
