@@ -7,11 +7,15 @@ from dataclasses import replace
 import pytest
 
 from measured_rows import MIB, N1, N2, bench, row
+from raxl.bench import faults, plugged, run
 from raxl.bench.compare import regressions
 from raxl.bench.ending import ending
-from raxl.model.measurement import Bandwidth, Fault, Left, Run, Slow, SlowEvidence
+from raxl.bench.request import Request
+from raxl.model.measurement import Bandwidth, Bench, Fault, Left, Run, Slow, SlowEvidence
+from raxl.render import text_bench
 from raxl.render.bench_pairs import groups
 from raxl.render.bench_sentence import sentences
+from raxl.render.text import to_text
 
 SLOW = Slow("node", "n3", "both", SlowEvidence(1.0, 2.0, ()), "")
 FAULT = Fault("gloo", N1, N2, "kill-source", MIB, None, "hangs", "alive", Left(), "failed: refused")
@@ -98,3 +102,26 @@ def test_a_row_that_stands_in_the_baseline_without_a_figure_is_3_beside_others_t
 
     assert ended(row("nixl", status="corrupt")) == ended(row("nixl", seconds=0)) == 3
     assert ended(row("nixl", status="unavailable")) == ended(row("nixl", size=8)) == 0
+
+
+def test_a_fault_that_could_not_be_tried_is_3_and_is_not_told_as_tried() -> None:
+    def hurt(*faults: Fault) -> Bench:
+        return replace(bench(), faults=faults)
+
+    absent = replace(FAULT, transport="nccl", error="it needs 2 GPUs", next_transfer="not tried", status="unavailable")
+    assert ending(hurt(absent), ["nccl"]).code == ending(hurt(absent)).code == 3
+    assert ending(hurt(FAULT, absent)).code == 0
+    assert ending(hurt(FAULT, absent), ["gloo", "nccl"]).code == 3
+    assert ending(hurt(FAULT, replace(absent, status="failed"))).code == 3
+    printed = to_text(text_bench.bench(hurt(absent), 100))
+    assert printed == "?  not tried  nccl: it needs 2 GPUs\n\nNo fault could be tried.\n"
+    assert "1 fault tried" in to_text(text_bench.bench(hurt(FAULT, absent), 100))
+
+
+def test_a_transport_of_one_end_is_not_hurt(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(faults, "fault", lambda conducting, request, name, nodes: replace(FAULT, transport=name))
+    node = {"id": "1", "name": "n1", "address": "10.0.0.1"}
+    plugins = plugged.loaded(plugged.entries(Request(transports=("memcpy", "tcp"))))
+    told = run._hurt(None, Request(fault="kill-source"), plugins, [run.Pair(node, node)])  # type: ignore[arg-type]
+    assert [(one.transport, one.status) for one in told] == [("memcpy", "unavailable"), ("tcp", "ok")]
+    assert told[0].error.startswith("one end alone does the transfer")

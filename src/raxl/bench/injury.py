@@ -75,8 +75,6 @@ def _injure(kind: str, source: RayEnd, target: RayEnd, witnesses: tuple[RayEnd, 
     elif kind == PAUSE:
         witnesses[1].call(leftovers.signalled, target.pid, signal.SIGSTOP)
     elif kind == PARTITION:
-        if source.node_id == target.node_id:
-            raise Unavailable("a partition needs two nodes")
         why = witnesses[1].call(cutting.cut, source.address, seconds / 2)
         if why is not None:
             raise Unavailable(why)

@@ -53,9 +53,10 @@ def command(
     Without --cluster raxl starts a Ray of its own on this machine, measures between two of its processes, and leaves
     nothing behind. UCX_, NCCL_, RCCL_, GLOO_ and FI_ variables of this command are set at both ends.
     """
-    from raxl.bench import compare, request
+    from raxl.bench import applicable, compare, plugged, request
     from raxl.cli.streams import Streams
     from raxl.collect import cluster as clusters
+    from raxl.collect import keeping
     from raxl.errors import UsageError
     from raxl.plugins import discovery
 
@@ -84,14 +85,14 @@ def command(
         address=chosen,
         transports=named,
         plugins=others,
-        pairs=pairs or (request.SCREEN if cluster and fault is None and not is_sync else request.ALL),
+        pairs=pairs or (request.SCREEN if cluster and fault is None and pattern is flags.Pattern.p2p else request.ALL),
         sizes=request.sizes(sizes) if sizes else request.Request().sizes,
         pattern=pattern.value,
         destination=destination.value,
         streams=streams,
         is_bidirectional=bidirectional,
         least_seconds=request.seconds(min_time),
-        budget_seconds=request.seconds(budget),
+        budget_seconds=request.seconds(budget, "--budget"),
         baseline=bench_file.read(baseline) if baseline else None,
         tolerance=compare.tolerance(tolerance),
         wants_recommendations=recommend,
@@ -99,6 +100,11 @@ def command(
     )
     if is_sync:
         wanted = _synced(wanted, tensors, actors)
+    applicable.check(wanted, plugged.loaded(plugged.entries(wanted)))
+    if recommend and format_ is flags.Format.csv:
+        raise UsageError("--recommend has no place in csv", "its lines are what was measured", "--format json has both")
+    if output is not None:
+        keeping.check(output)
     raise typer.Exit(run(Options(wanted, format_, expand, output), Streams()))
 
 

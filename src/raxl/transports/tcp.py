@@ -35,6 +35,7 @@ class Tcp:
     devices = ("cpu",)
     needs_tensor_transport = False
     way = "loopback"
+    takes = ("streams", "bidirectional")
 
     def environment(self, own: Mapping[str, str]) -> Mapping[str, str]:
         return {}
