@@ -122,6 +122,11 @@ def test_a_transport_of_one_end_is_not_hurt(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(faults, "fault", lambda conducting, request, name, nodes: replace(FAULT, transport=name))
     node = {"id": "1", "name": "n1", "address": "10.0.0.1"}
     plugins = plugged.loaded(plugged.entries(Request(transports=("memcpy", "tcp"))))
-    told = run._hurt(None, Request(fault="kill-source"), plugins, [run.Pair(node, node)])  # type: ignore[arg-type]
+    asked = Request(fault="kill-source")
+    told = list(run._hurt(None, asked, plugins, [run.Pair(node, node)], {}))  # type: ignore[arg-type]
     assert [(one.transport, one.status) for one in told] == [("memcpy", "unavailable"), ("tcp", "ok")]
     assert told[0].error.startswith("one end alone does the transfer")
+    little = {"1": {"memory_available_bytes": 20 << 20}}
+    told = list(run._hurt(None, asked, plugins, [run.Pair(node, node)], little))  # type: ignore[arg-type]
+    assert [one.status for one in told] == ["unavailable", "failed"]
+    assert told[1].error.startswith("needs 35.2 MiB of memory, and n1 has 20 MiB")

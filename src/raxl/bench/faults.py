@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from raxl.bench.conducting import Conducting
@@ -22,22 +22,13 @@ _STATUSES = {"hurt": OK, "unavailable": UNAVAILABLE, "failed": FAILED}
 
 def fault(conducting: Conducting, request: Request, transport: str, nodes: Sequence[Mapping[str, Any]]) -> Fault:
     """One fault of one transport, from the first node to the last."""
-    size = _size(request)
-    transfer = Transfer(
-        size_bytes=size,
-        destination=request.destination,
-        streams=request.streams,
-        most_samples=1 << 20,
-        seconds=PATIENCE_SECONDS,
-        least_seconds=PATIENCE_SECONDS,
-    )
     told = conducting.ask(
         "hurt",
         2 * _SETUP_SECONDS + 2 * PATIENCE_SECONDS,
         transport=transport,
         nodes=[node["id"] for node in nodes],
         kind=request.fault,
-        transfer=asdict(transfer),
+        transfer=asdict(transfer(request)),
         seconds=PATIENCE_SECONDS,
     )
     status = FAILED
@@ -45,17 +36,11 @@ def fault(conducting: Conducting, request: Request, transport: str, nodes: Seque
     for word, told_values in told:
         if word in _STATUSES:
             status, values = _STATUSES[word], told_values
-    source, target = _ends(nodes)
     if status != OK:
-        return Fault(
-            transport, source, target, str(request.fault), size, None, values["why"], UNKNOWN, Left(), NOT_TRIED, status
-        )
-    return Fault(
-        transport=transport,
-        source=source,
-        target=target,
-        kind=str(request.fault),
-        size_bytes=size,
+        return not_tried(request, transport, nodes, values["why"], status)
+    tried = not_tried(request, transport, nodes, "", status)
+    return replace(
+        tried,
         seconds_to_error=values["seconds"] if values["raised"] else None,
         error=values["error"],
         other_end=values["other_end"],
@@ -64,15 +49,22 @@ def fault(conducting: Conducting, request: Request, transport: str, nodes: Seque
     )
 
 
-def inapplicable(request: Request, transport: str, nodes: Sequence[Mapping[str, Any]], why: str) -> Fault:
-    """Of a transport to which nothing can be done that `--fault` does."""
-    size = _size(request)
-    return Fault(transport, *_ends(nodes), str(request.fault), size, None, why, UNKNOWN, Left(), NOT_TRIED, UNAVAILABLE)
+def not_tried(
+    request: Request, transport: str, nodes: Sequence[Mapping[str, Any]], why: str, status: str = UNAVAILABLE
+) -> Fault:
+    """A fault that was not done."""
+    source, target = (Endpoint(str(node["name"]), "cpu") for node in (nodes[0], nodes[-1]))
+    size = transfer(request).size_bytes
+    return Fault(transport, source, target, str(request.fault), size, None, why, UNKNOWN, Left(), NOT_TRIED, status)
 
 
-def _size(request: Request) -> int:
-    return max((one for one in request.sizes if one <= _SIZE_BYTES), default=request.sizes[0])
-
-
-def _ends(nodes: Sequence[Mapping[str, Any]]) -> tuple[Endpoint, Endpoint]:
-    return Endpoint(str(nodes[0]["name"]), "cpu"), Endpoint(str(nodes[-1]["name"]), "cpu")
+def transfer(request: Request) -> Transfer:
+    """What is hurt in its middle: the largest of the sizes that is not so large that only setting up takes long."""
+    return Transfer(
+        size_bytes=max((one for one in request.sizes if one <= _SIZE_BYTES), default=request.sizes[0]),
+        destination=request.destination,
+        streams=request.streams,
+        most_samples=1 << 20,
+        seconds=PATIENCE_SECONDS,
+        least_seconds=PATIENCE_SECONDS,
+    )

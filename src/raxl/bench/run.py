@@ -8,14 +8,14 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from raxl import __version__
-from raxl.bench import applicable, casting, compare, faults, fitting, judge, plugged, recommend, schedule, screen
+from raxl.bench import applicable, casting, compare, faults, fitting, judge, plugged, recommend, room, schedule, screen
 from raxl.bench.conducting import Conducting
 from raxl.bench.readings import Ends, Row
 from raxl.bench.request import ALL, LATENCY_SIZES, PARTITION, SCREEN, Request
 from raxl.collect import clock
 from raxl.errors import UsageError
 from raxl.model.codec import BENCH
-from raxl.model.measurement import COLLECTIVES, P2P, WEIGHT_SYNC, Bench, Fault, Run, Sync
+from raxl.model.measurement import COLLECTIVES, FAILED, P2P, WEIGHT_SYNC, Bench, Fault, Run, Sync
 from raxl.transfer import TARGET, Taken, Transfer
 from raxl.transfer.sync import patience
 
@@ -71,7 +71,7 @@ def bench(request: Request, progress: Progress = lambda done, total, words: None
             environment={"nodes": {node["name"]: looked[node["id"]] for node in nodes if node["id"] in looked}},
         )
         if request.fault:
-            return replace(document, faults=_hurt(conducting, request, plugins, pairs))
+            return replace(document, faults=list(_hurt(conducting, request, plugins, pairs, looked)))
         if is_screening:
             document = _screened(document, screen.screen(conducting, nodes, looked))
         else:
@@ -91,15 +91,22 @@ def _screened(document: Bench, found: screen.Screened) -> Bench:
 
 
 def _hurt(
-    conducting: Conducting, request: Request, plugins: Mapping[str, TransportPlugin], pairs: Sequence[Pair]
-) -> list[Fault]:
-    return [
-        faults.inapplicable(request, name, pair.nodes, applicable.ONE_END)
-        if plugin.way == TARGET
-        else faults.fault(conducting, request, name, pair.nodes)
-        for pair in pairs
-        for name, plugin in plugins.items()
-    ]
+    conducting: Conducting,
+    request: Request,
+    plugins: Mapping[str, TransportPlugin],
+    pairs: Sequence[Pair],
+    looked: Mapping[str, Mapping[str, Any]],
+) -> Iterator[Fault]:
+    for pair in pairs:
+        for name, plugin in plugins.items():
+            transfer = faults.transfer(request)
+            lacking = _lacking(pair, plugin, [transfer], looked)
+            if plugin.way == TARGET:
+                yield faults.not_tried(request, name, pair.nodes, applicable.ONE_END)
+            elif lacking:
+                yield faults.not_tried(request, name, pair.nodes, lacking[transfer.size_bytes], FAILED)
+            else:
+                yield faults.fault(conducting, request, name, pair.nodes)
 
 
 def _refuse_within(pairs: Sequence[Pair]) -> None:
@@ -187,16 +194,35 @@ def _rows(
         for name, plugin in able.items():
             progress(done, total, name)
             bare = Row(name, names, transfers[0], plugin.way, sync=sync)
-            if pair.cast is not None and (why := casting.lacking(pair.cast, transfers[0], looked)) is not None:
-                yield pair, bare._replace(failed=why)
-                continue
+            lacking = _lacking(pair, plugin, transfers, looked)
+            held = [one for one in transfers if one.size_bytes not in lacking]
             taken = 0
-            for row in _measured(conducting, bare, pair, transfers):
+            for row in _measured(conducting, bare, pair, held) if held else ():
                 taken += row.taken is not None
                 progress(done + taken, total, name)
                 yield pair, row
+            for one in transfers:
+                if one.size_bytes in lacking:
+                    yield pair, bare._replace(transfer=one, failed=lacking[one.size_bytes])
             done += len(transfers)
     progress(total, total, "")
+
+
+def _lacking(
+    pair: Pair, plugin: TransportPlugin, transfers: Sequence[Transfer], looked: Mapping[str, Mapping[str, Any]]
+) -> dict[int, str]:
+    """By size, why the nodes' memory cannot hold it; that of accelerators is not looked at."""
+    found = {}
+    for one in transfers:
+        if pair.cast is not None:
+            why = casting.lacking(pair.cast, one, looked)
+        elif "cpu" in plugin.devices:
+            why = room.lacking(one, pair.nodes, plugin.way, looked)
+        else:
+            why = None
+        if why is not None:
+            found[one.size_bytes] = why
+    return found
 
 
 def _measured(conducting: Conducting, bare: Row, pair: Pair, transfers: Sequence[Transfer]) -> Iterator[Row]:

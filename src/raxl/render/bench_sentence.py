@@ -20,8 +20,8 @@ from raxl.render.naming import counted
 from raxl.render.quantity import listed
 
 _MOST_NAMES = 3
-_INSTALL = "install"
-"""What a reason says that is a step to take."""
+_STEPS = ("install", "smaller --sizes")
+"""What a reason says that has a step to take in it."""
 _STATES = {m.MISMATCH: "did not go where it claims", m.SUSPECT: "is faster than it can be", m.CORRUPT: "is corrupt"}
 _STATES_OF_MANY = {
     m.MISMATCH: "did not go where they claim",
@@ -147,7 +147,7 @@ def _next(document: Bench) -> str:
         return "Next: raxl diff with a snapshot of before says what changed."
     usable = states - {m.UNAVAILABLE, m.FAILED}
     if not usable and states:
-        steps = [run.error for run in document.runs if run.error and _INSTALL in run.error]
+        steps = [run.error for run in document.runs if run.error and any(word in run.error for word in _STEPS)]
         return f"Next: {_step(steps[0])}" if steps else ""
     if not document.runs and not document.faults:
         return "Next: raxl bench-transport --pairs all."

@@ -12,6 +12,8 @@ import subprocess
 from contextlib import suppress
 from typing import Any, Mapping
 
+from raxl.transfer import memory_left
+
 _PREFIXES = ("UCX_", "NCCL_", "RCCL_", "GLOO_", "FI_", "TP_SOCKET_IFNAME")
 _SECRET = re.compile(r"TOKEN|SECRET|PASSW|KEY|CREDENTIAL", re.IGNORECASE)
 _PACKAGES = ("ray", "torch", "numpy", "nixl", "cupy")
@@ -45,7 +47,7 @@ def read(state: dict[str, Any], address: str) -> dict[str, Any]:
         "steal_seconds": _steal(),
         "governor": _line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         "cpu_hertz": _hertz(),
-        "memory_available_bytes": _available(),
+        "memory_available_bytes": memory_left.available(),
         "shared_memory_bytes": _free(_SHARED_MEMORY),
     }
 
@@ -135,15 +137,6 @@ def _steal() -> float | None:
 def _hertz() -> int | None:
     kilohertz = _integer("/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq")
     return kilohertz * 1000 if kilohertz else None
-
-
-def _available() -> int | None:
-    try:
-        with open("/proc/meminfo", encoding="ascii") as file:
-            found = re.search(r"^MemAvailable:\s+([0-9]+) kB", file.read(), re.MULTILINE)
-    except OSError:
-        return None
-    return int(found[1]) * 1024 if found else None
 
 
 def _free(folder: str) -> int | None:
