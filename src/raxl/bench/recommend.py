@@ -36,8 +36,9 @@ _LEFT_OUT = {
 HOST_MEMORY = "cpu"
 _CEILINGS = ("memcpy",)
 """What nobody sends by: it is measured for the others to be held against."""
+_NOT_MOVED = "nothing is moved: the target sees the source's memory"
+"""A recommendation for whoever only reads; whoever wants bytes of its own has to know it first."""
 _REMARKS = {
-    MAPPED: "nothing is moved: the target sees the source's memory",
     NOISY: "measured on a busy machine",
     UNSTABLE: "its rate changed meanwhile",
 }
@@ -93,7 +94,8 @@ def _best(rows: Sequence[Run], belied: Collection[tuple[str, Endpoint, Endpoint]
     times.sort(key=lambda timed: timed.seconds)
     first, *others = times
     run = first.run
-    words = [_beaten(first, others) or "the only one that is verified"]
+    words = [_NOT_MOVED] if run.status == MAPPED else []
+    words.append(_beaten(first, others) or "the only one that is verified")
     words += [text for text in (_REMARKS.get(run.status), _path(run)) if text]
     left = [f"{row.transport} ({reason})" for row in rows if (reason := reasons[id(row)]) is not None]
     if left:
@@ -135,13 +137,21 @@ def _timed(run: Run) -> Timed | None:
 
 
 def _beaten(first: Timed, others: Sequence[Timed]) -> str:
-    equal = [other.run.transport for other in others if _overlap(first, other)]
+    equal = [other for other in others if _overlap(first, other)]
+    times = [(other, f"{other.seconds / first.seconds:.3g}") for other in others if first.seconds > 0]
+    close = [other for other, ratio in times if ratio == "1" and other not in equal]
     words = [
-        f"{other.seconds / first.seconds:.3g} times as fast as {other.run.transport}"
-        for other in others
-        if not _overlap(first, other) and first.seconds > 0
+        f"{ratio} times as fast as {other.run.transport}"
+        for other, ratio in times
+        if other not in equal and other not in close
     ]
-    return ", ".join([*words, *([f"no different from {' and '.join(equal)} within the noise"] if equal else [])])
+    words += [f"no different from {_named(close)} in three digits"] if close else []
+    words += [f"no different from {_named(equal)} within the noise"] if equal else []
+    return ", ".join(words)
+
+
+def _named(found: Sequence[Timed]) -> str:
+    return " and ".join(timed.run.transport for timed in found)
 
 
 def _overlap(one: Timed, other: Timed) -> bool:

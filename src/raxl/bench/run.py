@@ -196,14 +196,16 @@ def _rows(
             bare = Row(name, names, transfers[0], plugin.way, sync=sync)
             lacking = _lacking(pair, plugin, transfers, looked)
             held = [one for one in transfers if one.size_bytes not in lacking]
-            taken = 0
+            taken, into = 0, request.destination
             for row in _measured(conducting, bare, pair, held) if held else ():
                 taken += row.taken is not None
+                into = (row.taken and row.taken.destination) or into
                 progress(done + taken, total, name)
                 yield pair, row
             for one in transfers:
                 if one.size_bytes in lacking:
-                    yield pair, bare._replace(transfer=one, failed=lacking[one.size_bytes])
+                    tried = replace(one, destination=into)
+                    yield pair, bare._replace(transfer=tried, failed=lacking[one.size_bytes])
             done += len(transfers)
     progress(total, total, "")
 

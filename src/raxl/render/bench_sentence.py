@@ -65,9 +65,7 @@ def _measured(document: Bench, groups: Sequence[Group]) -> str:
 def _fastest(groups: Sequence[Group]) -> str:
     """`; tcp is the fastest at 64 MiB, 119 MB/s, 99 % of the ceiling`: of the pairs that are most."""
     rule = max(groups, key=lambda group: len(group.pairs))
-    runs = [
-        run for run in rule.runs if run.size_bytes == rule.headline and run.bandwidth_bytes_per_second and _counts(run)
-    ]
+    runs = [run for run in _at_headline(rule) if run.bandwidth_bytes_per_second and _counts(run)]
     few = 2 * len(rule.pairs) < sum(len(group.pairs) for group in groups)
     if not runs or few or rule.pairs[0].pattern in m.COLLECTIVES:
         return ""
@@ -77,11 +75,16 @@ def _fastest(groups: Sequence[Group]) -> str:
     of = f", {percent(best.ceiling.ratio)} of the ceiling" if best.ceiling else ""
     where = "" if len(groups) == 1 else f" on {counted(len(rule.pairs), 'pair')}"
     name = bench_names.lines(rule.keys)[key(best)]
-    does = f"is the fastest{where}:" if len(rivals) > 1 else f"reaches{where}"
+    of_what = " of those that move bytes" if any(run.status == m.MAPPED for run in _at_headline(rule)) else ""
+    does = f"is the fastest{of_what}{where}:" if len(rivals) > 1 else f"reaches{where}"
     ways = [_speed(run) for run in runs if key(run) == key(best)]
     if rule.is_one and differ(rule.pairs[0]) and len(ways) > 1:
         return f"; {name} {does} {rate(max(ways))} one way, {rate(min(ways))} the other at {size(rule.headline)}"
     return f"; {name} {does} {rate(_speed(best))} at {size(rule.headline)}{of}"
+
+
+def _at_headline(group: Group) -> list[Run]:
+    return [run for run in group.runs if run.size_bytes == group.headline]
 
 
 def _counts(run: Run) -> bool:
@@ -145,9 +148,11 @@ def _next(document: Bench) -> str:
         return "Next: put right what is marked above and measure again."
     if any(one.status == m.REGRESSED for one in document.regressions):
         return "Next: raxl diff with a snapshot of before says what changed."
-    usable = states - {m.UNAVAILABLE, m.FAILED}
-    if not usable and states:
-        steps = [run.error for run in document.runs if run.error and any(word in run.error for word in _STEPS)]
+    is_usable = bool(states - {m.UNAVAILABLE, m.FAILED})
+    # What is not available is no step where others are.
+    without = [run for run in document.runs if run.status == m.FAILED or not is_usable]
+    steps = [run.error for run in without if run.error and any(word in run.error for word in _STEPS)]
+    if steps or (states and not is_usable):
         return f"Next: {_step(steps[0])}" if steps else ""
     if not document.runs and not document.faults:
         return "Next: raxl bench-transport --pairs all."
