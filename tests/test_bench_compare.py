@@ -14,6 +14,7 @@ from raxl.bench import compare
 from raxl.bench.compare import regressions, tolerance
 from raxl.errors import UsageError
 from raxl.model.measurement import Endpoint, Path, Regression, Run
+from raxl.transfer import state
 
 NODES: dict[str, Any] = {
     name: {"hardware": "8xH100", "versions": {"ray": "2.60.0", "nixl": "1.5.1"}} for name in ("n1", "n2")
@@ -161,6 +162,36 @@ def test_other_nodes_of_the_same_hardware_are_compared_and_others_are_not() -> N
     assert found.reason.endswith("of the same hardware")
     other = bench(row(seconds=0.02, **ends), nodes={"m1": {"hardware": "8xA100"}, "m2": {"hardware": "8xA100"}})
     assert regressions(before, other)[0].reason == compare.NOT_IN_BASELINE
+
+
+VIRTIO = {"cpu": "EPYC", "cores": 2, "memory_gib": 24}
+
+
+def hosts(**changes: Any) -> dict[str, Any]:
+    return {name: {"hardware": {**VIRTIO, **changes}} for name in ("n1", "n2")}
+
+
+def compared(before: dict[str, Any], after: dict[str, Any]) -> Regression:
+    return regressions(bench(row(), nodes=before), bench(row(), nodes=after))[0]
+
+
+def test_hardware_that_an_older_raxl_wrote_is_the_same_hardware() -> None:
+    older = hosts(nics=["25000000000 bit/s, MTU 9000", "None bit/s, MTU 1400"])
+    both = [{"speed_bits_per_second": 25 * 10**9, "mtu": 9000}, {"speed_bits_per_second": None, "mtu": 1400}]
+    assert compared(older, hosts(nics=both)).status == "same"
+    other = compared(older, hosts(nics=both[1:], memory_gib=64))
+    assert (other.status, other.reason) == (
+        "incomparable",
+        "other hardware: GiB of memory 24 before, 64 now; NICs of 25 Gbit/s with MTU 9000 and of unknown speed with "
+        "MTU 1400 before, of unknown speed with MTU 1400 now",
+    )
+
+
+def test_the_speed_of_a_nic_that_does_not_say_it_is_null() -> None:
+    virtio = {"is_virtual": False, "speed_bits_per_second": None, "mtu": 1400}
+    assert state._nics({"eth0": virtio, "veth0": {**virtio, "is_virtual": True}}) == [
+        {"speed_bits_per_second": None, "mtu": 1400}
+    ]
 
 
 @settings(max_examples=150)

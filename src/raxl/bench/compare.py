@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from raxl.bench import hardware
 from raxl.errors import UsageError
 from raxl.model.measurement import (
     CORRUPT,
@@ -129,16 +130,10 @@ def _value(run: Run) -> float:
 
 
 def _hardware_key(run: Run, bench: Bench) -> Any:
-    ends = [(_said(bench, end.node, "hardware"), end.device.split(":")[0]) for end in (run.source, run.target)]
-    if any(hardware is None for hardware, _ in ends):
+    ends = [(hardware.of(bench, end.node), end.device.split(":")[0]) for end in (run.source, run.target)]
+    if any(known is None for known, _ in ends):
         return None
     return (_operation(run), tuple(repr(end) for end in ends), run.source.node == run.target.node)
-
-
-def _said(bench: Bench, node: str, what: str) -> Any:
-    nodes = bench.environment.get("nodes")
-    said = nodes.get(node) if isinstance(nodes, Mapping) else None
-    return said.get(what) if isinstance(said, Mapping) else None
 
 
 def _compared(
@@ -249,10 +244,10 @@ def _differs(old: Run, new: Run, before: Bench, after: Bench, libraries: Sequenc
     if (old.status == QUANTISED) != (new.status == QUANTISED):
         return f"quantised {'before' if old.status == QUANTISED else 'now'}"
     for was, now in ((old.source, new.source), (old.target, new.target)):
-        hardware = (_said(before, was.node, "hardware"), _said(after, now.node, "hardware"))
-        if hardware[0] != hardware[1]:
-            return f"other hardware: {_word(hardware[0])} before, {_word(hardware[1])} now"
-        if words := _other_versions(_said(before, was.node, "versions"), _said(after, now.node, "versions"), libraries):
+        if words := hardware.differs(hardware.of(before, was.node), hardware.of(after, now.node)):
+            return f"other hardware: {words}"
+        old_ones, new_ones = (hardware.said(*one, "versions") for one in ((before, was.node), (after, now.node)))
+        if words := _other_versions(old_ones, new_ones, libraries):
             return f"other versions: {words}"
     return _other_path(old.path, new.path)
 

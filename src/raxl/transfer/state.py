@@ -118,10 +118,11 @@ def _memory() -> int:
     return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30))
 
 
-def _nics(interfaces: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def _nics(interfaces: Mapping[str, Mapping[str, Any]]) -> list[dict[str, int | None]]:
     """Kinds, not names: a class of hardware has many machines."""
     real = [one for one in interfaces.values() if not one["is_virtual"]]
-    return sorted(f"{one['speed_bits_per_second']} bit/s, MTU {one['mtu']}" for one in real)
+    kinds = [{name: one[name] for name in ("speed_bits_per_second", "mtu")} for one in real]
+    return sorted(kinds, key=repr)
 
 
 def _load() -> float:
