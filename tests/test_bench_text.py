@@ -301,6 +301,32 @@ def test_csv_has_a_line_for_each_run_and_nothing_for_what_is_unknown() -> None:
     assert absent["verified"] == "false"
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [(119e6, 121e6, "120.0 MB/s ±1.0 "), (60e6, 121e6, "120.0 MB/s ±60.0 "), (50e6, 300e6, "120.0 MB/s 50.0–300.0 ")],
+)
+def test_an_interval_that_reaches_far_is_told_by_its_ends(low: float, high: float, said: str) -> None:
+    one = documents.run("tcp", 64 << 20, 0, 120e6, bandwidth_bytes_per_second=m.Bandwidth(120e6, low, high))
+    assert said in text(documents.bench(one))
+
+
+@pytest.mark.parametrize(
+    ("size", "said"),
+    [
+        (8, "8 B"),
+        (64 << 10, "64 KiB"),
+        (65537, "65537 B"),
+        (100 << 10, "100 KiB"),
+        (3 << 19, "1.5 MiB"),
+        ((1 << 30) + (1 << 10), "1048577 KiB"),
+        (1 << 40, "1 TiB"),
+        (0, "0 B"),
+    ],
+)
+def test_a_size_is_called_exactly(size: int, said: str) -> None:
+    assert bench_units.size(size) == said
+
+
 def test_csv_of_faults_has_a_line_for_each_fault() -> None:
     faults = documents.after().faults
     heading, *rows = csv.reader(io.StringIO(bench_csv.comma_separated(documents.bench(faults=faults))))

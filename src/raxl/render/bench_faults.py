@@ -9,7 +9,7 @@ from raxl.model import measurement as m
 from raxl.model.measurement import Fault, Left
 from raxl.model.printable import clean
 from raxl.render import bench_names
-from raxl.render.bench_units import duration, size, unbroken
+from raxl.render.bench_units import about, duration, size, unbroken
 from raxl.render.columns import Column, Row, lay_out
 from raxl.render.naming import counted
 from raxl.render.text import Line, Page, Span
@@ -110,7 +110,7 @@ def _row(one: Fault, *, has_pair: bool, has_size: bool) -> Row:
 
 def _stayed(one: Fault) -> Left:
     """What was left, without the little memory that an interpreter takes meanwhile: no buffer of the transfer's size
-    is among it. Fewer sockets than before are none that stayed: the other end's are gone with it."""
+    is among it. In files of an older raxl fewer sockets than before are a number below 0."""
     memory, sockets = one.left.memory_bytes, one.left.sockets
     return replace(
         one.left,
@@ -123,9 +123,9 @@ def _left(one: Fault) -> Span:
     """`2 sockets, 64 MiB shared memory`; `nothing` only where all of it was read."""
     left = _stayed(one)
     told = [
-        f"{size(left.memory_bytes)} memory" if left.memory_bytes else "",
+        f"{about(left.memory_bytes)} memory" if left.memory_bytes else "",
         counted(left.sockets, "socket") if left.sockets else "",
-        f"{size(left.shared_memory_bytes)} shared memory" if left.shared_memory_bytes else "",
+        f"{about(left.shared_memory_bytes)} shared memory" if left.shared_memory_bytes else "",
         counted(left.actors, "actor") if left.actors else "",
     ]
     if any(told):
