@@ -190,3 +190,20 @@ def test_a_partition_of_a_pair_within_a_node_is_refused() -> None:
     node = {"id": "1", "name": "n1", "address": "10.0.0.1"}
     with pytest.raises(UsageError, match=r"--fault partition needs two nodes \(both ends are on n1\)"):
         run._refuse_within(run._pairs([node], "all", "p2p"))
+
+
+@pytest.mark.parametrize("name", ["pipe", "folder", "of-a-pipe.json"])
+def test_what_is_no_regular_file_is_refused_and_not_waited_for(
+    asked: list[Request], capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "of-a-pipe.json").write_text('{"weight_map": {"a": "pipe"}}')
+    path = tmp_path / name
+    tensors = ["--pattern", "weight-sync", "--tensors", str(path)]
+    for arguments in (tensors, ["--baseline", str(path)]):
+        assert outcome.run(app, ["bench-transport", *arguments]) == 4
+        said = capsys.readouterr().err
+        assert said.count("\n") == 1
+        assert "is no regular file" in said or (name == "of-a-pipe.json" and "--baseline" in arguments)
+    assert asked == []
