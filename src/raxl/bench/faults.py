@@ -12,6 +12,7 @@ from raxl.model.measurement import FAILED, NOT_TRIED, OK, UNAVAILABLE, UNKNOWN, 
 from raxl.transfer import Transfer
 
 PATIENCE_SECONDS = 10.0
+"""So long an error is waited for; a partition lasts half of it."""
 VARIABLES = {"RAY_rdt_fetch_fail_timeout_milliseconds": "5000"}
 """Ray Direct Transport waits a minute by default before it gives up; Ray reads this at import, in each process."""
 _SIZE_BYTES = 32 << 20

@@ -106,9 +106,13 @@ def _state(end: RayEnd, witness: RayEnd) -> str:
 
 
 def _left(before: Mapping[str, int | None], survivor: RayEnd) -> dict[str, int | None]:
-    after: Mapping[str, int | None] = survivor.call(leftovers.held)
+    return _more(before, survivor.call(leftovers.held))
+
+
+def _more(before: Mapping[str, int | None], after: Mapping[str, int | None]) -> dict[str, int | None]:
+    """What is there beyond what was there before; nothing is where there is less."""
     return {
-        name: None if value is None or before[name] is None else value - int(before[name] or 0)
+        name: None if value is None or before[name] is None else max(0, value - int(before[name] or 0))
         for name, value in after.items()
     }
 

@@ -14,7 +14,7 @@ _NO_LIMIT = 1 << 60
 
 
 class _Files(NamedTuple):
-    """Where a version of cgroups has its limit, what is used of it, and what of that it can have back, in `memory.stat`."""
+    """Where a version of cgroups has its limit and what is used of it, and in `memory.stat` what it can have back."""
 
     mount: str
     limit: str
