@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from measured_rows import MIB, N1, N2, bench, row
-from raxl.bench import faults, plugged, run
+from raxl.bench import faults, plugged, run, screen
 from raxl.bench.compare import regressions
 from raxl.bench.ending import ending
 from raxl.bench.request import Request
@@ -130,3 +130,28 @@ def test_a_transport_of_one_end_is_not_hurt(monkeypatch: pytest.MonkeyPatch) -> 
     told = list(run._hurt(None, asked, plugins, [run.Pair(node, node)], little))  # type: ignore[arg-type]
     assert [one.status for one in told] == ["unavailable", "failed"]
     assert told[1].error.startswith("needs 35.2 MiB of memory, and n1 has 20 MiB")
+
+
+class Nodes:
+    """A cluster of two nodes that answers nothing else."""
+
+    def __init__(self, *_: object) -> None:
+        pass
+
+    def __enter__(self) -> Nodes:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def nodes(self) -> list[dict[str, str]]:
+        return [{"id": name, "name": name, "address": name} for name in ("n1", "n2")]
+
+
+def test_a_screening_is_held_against_its_baseline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "Conducting", Nodes)
+    monkeypatch.setattr(run, "_looked", lambda conducting, nodes: {})
+    monkeypatch.setattr(screen, "screen", lambda *_: screen.Screened([row("tcp", seconds=0.02)], (), {}))
+    told = run.bench(Request("a:1", pairs="screen", baseline=bench(row("tcp", seconds=0.01))))
+    assert [one.status for one in told.regressions] == ["regressed"]
+    assert ending(told, has_baseline=True).code == 1

@@ -55,26 +55,11 @@ def command(
     """
     from raxl.bench import applicable, compare, plugged, request
     from raxl.cli.streams import Streams
-    from raxl.collect import cluster as clusters
     from raxl.collect import keeping
     from raxl.errors import UsageError
-    from raxl.plugins import discovery
 
-    if address is not None and not cluster:
-        raise UsageError("--address names a cluster, and --cluster is not given")
-    chosen = clusters.address_of(address) if cluster else None
-    if chosen is not None and chosen.startswith(("http://", "https://")):
-        raise UsageError(
-            f"--address {chosen}",
-            "Ray's job API carries no actors, and they are what measures",
-            "On a node of the cluster: --address host:6379",
-        )
+    chosen = _cluster(address, is_asked=cluster)
     others = tuple(plugins or ())
-    known = tuple(discovery.transports(others))
-    named = None if transport == request.ALL else tuple(dict.fromkeys(word.strip() for word in transport.split(",")))
-    unknown = [name for name in named or () if name not in known]
-    if unknown:
-        raise UsageError(f"no transport is called {unknown[0]!r}", f"known: {', '.join(known)}")
     is_sync = pattern is flags.Pattern.weight_sync
     if (tensors or actors) and not is_sync:
         raise UsageError("--tensors and --actors are of --pattern weight-sync")
@@ -83,7 +68,7 @@ def command(
         raise UsageError(f"{refused} are not of --pattern weight-sync", "--tensors says how much is moved")
     wanted = request.Request(
         address=chosen,
-        transports=named,
+        transports=_named(transport, others),
         plugins=others,
         pairs=pairs or (request.SCREEN if cluster and fault is None and pattern is flags.Pattern.p2p else request.ALL),
         sizes=request.sizes(sizes) if sizes else request.Request().sizes,
@@ -106,6 +91,37 @@ def command(
     if output is not None:
         keeping.check(output)
     raise typer.Exit(run(Options(wanted, format_, expand, output), Streams()))
+
+
+def _cluster(address: str | None, *, is_asked: bool) -> str | None:
+    """The cluster's address; None without one. Raises UsageError for one that cannot be measured on."""
+    from raxl.collect import cluster as clusters
+    from raxl.errors import UsageError
+
+    if address is not None and not is_asked:
+        raise UsageError("--address names a cluster, and --cluster is not given")
+    chosen = clusters.address_of(address) if is_asked else None
+    if chosen is not None and chosen.startswith(("http://", "https://")):
+        raise UsageError(
+            f"--address {chosen}",
+            "Ray's job API carries no actors, and they are what measures",
+            "On a node of the cluster: --address host:6379",
+        )
+    return chosen
+
+
+def _named(text: str, plugins: tuple[str, ...]) -> tuple[str, ...] | None:
+    """The transports that are named, each once; None for all. Raises UsageError for one that nobody has."""
+    from raxl.bench import request
+    from raxl.errors import UsageError
+    from raxl.plugins import discovery
+
+    known = tuple(discovery.transports(plugins))
+    named = None if text == request.ALL else tuple(dict.fromkeys(word.strip() for word in text.split(",")))
+    unknown = [name for name in named or () if name not in known]
+    if unknown:
+        raise UsageError(f"no transport is called {unknown[0]!r}", f"known: {', '.join(known)}")
+    return named
 
 
 def _synced(wanted: Request, tensors: str | None, actors: str | None) -> Request:
