@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from raxl.bench import run
+from raxl.bench import plugged, run
 from raxl.bench.conducting import Conducting
 from raxl.bench.request import Request
 from raxl.model.measurement import NOISY, OK, UNSTABLE, Run
@@ -25,7 +25,7 @@ def benches(
         looked = run._looked(conducting, nodes)
         found = []
         for request in requests:
-            own = {name: entries[name] for name in request.transports or ()}
+            own = plugged.loaded({name: entries[name] for name in request.transports or ()})
             pairs = run._pairs(nodes, request.pairs, request.pattern, request.actors)
             rows = run._rows(conducting, request, own, pairs, lambda *_: None, looked)
             found.append(run._judged(rows, looked))

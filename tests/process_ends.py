@@ -19,6 +19,7 @@ class ProcessEnd:
     """A process that runs functions, one after the other."""
 
     handle = None
+    is_of_raxl = False
 
     def __init__(self, node: str, environment: Mapping[str, str]) -> None:
         self.node = self.node_id = node

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from raxl.bench import compare
 from raxl.bench.compare import regressions, tolerance
 from raxl.errors import UsageError
 from raxl.model.measurement import Endpoint, Path, Regression, Run
+from raxl.transfer import state
 
 NODES: dict[str, Any] = {
     name: {"hardware": "8xH100", "versions": {"ray": "2.60.0", "nixl": "1.5.1"}} for name in ("n1", "n2")
@@ -67,6 +69,38 @@ def test_few_samples_are_compared_from_the_fastest_to_the_slowest() -> None:
     assert beside(row(seconds=[0.01] * 3), row(seconds=[0.02] * 3)).status == "regressed"
     found = beside(row(seconds=0.01), row(seconds=[0.009, 0.02, 0.03]))
     assert (found.metric, found.status) == ("latency_seconds", "same")
+
+
+OUTLIER = [2.5e-6 + 1e-9 * (n % 50) for n in range(199)] + [20e-6]
+THRICE = [7.05e-6 + 1e-9 * (n % 300) for n in range(199)] + [22e-6]
+
+
+def without_bandwidth(size: int, seconds: list[float], *, is_older: bool = False) -> Run:
+    """A small row as it is published; `is_older`: by a raxl that kept no interval of latencies."""
+    run = row(size=size, seconds=seconds, bandwidth_bytes_per_second=None)
+    assert run.latency_seconds is not None
+    latency = replace(run.latency_seconds, ci95_low=None, ci95_high=None) if is_older else run.latency_seconds
+    return replace(run, latency_seconds=latency)
+
+
+def test_one_slow_sample_does_not_hide_that_all_others_became_slower() -> None:
+    found = beside(without_bandwidth(8, OUTLIER), without_bandwidth(8, THRICE))
+    assert (found.status, found.reason) == ("regressed", None)
+    assert found.change == pytest.approx(1.85, abs=0.05)
+    wide = beside(without_bandwidth(8, [2e-6, 9e-6] * 20), without_bandwidth(8, [4e-6, 9.1e-6] * 20))
+    assert wide.status == "same"
+
+
+def test_a_baseline_without_intervals_is_compared_by_the_medians_and_says_so() -> None:
+    alone = "no interval in the baseline: by the medians and the tolerance alone"
+    older = without_bandwidth(8, OUTLIER, is_older=True)
+    found = beside(older, without_bandwidth(8, THRICE))
+    assert (found.status, found.reason) == ("regressed", alone)
+    assert beside(older, without_bandwidth(8, [2.6e-6] * 40)).status == "same"
+    with_rate = row(seconds=[0.01] * 9, status="mapped")
+    assert with_rate.latency_seconds is not None
+    kept = replace(with_rate, latency_seconds=replace(with_rate.latency_seconds, ci95_low=None, ci95_high=None))
+    assert beside(kept, row(seconds=[0.02] * 9)).reason is None
 
 
 @pytest.mark.parametrize(
@@ -128,6 +162,36 @@ def test_other_nodes_of_the_same_hardware_are_compared_and_others_are_not() -> N
     assert found.reason.endswith("of the same hardware")
     other = bench(row(seconds=0.02, **ends), nodes={"m1": {"hardware": "8xA100"}, "m2": {"hardware": "8xA100"}})
     assert regressions(before, other)[0].reason == compare.NOT_IN_BASELINE
+
+
+VIRTIO = {"cpu": "EPYC", "cores": 2, "memory_gib": 24}
+
+
+def hosts(**changes: Any) -> dict[str, Any]:
+    return {name: {"hardware": {**VIRTIO, **changes}} for name in ("n1", "n2")}
+
+
+def compared(before: dict[str, Any], after: dict[str, Any]) -> Regression:
+    return regressions(bench(row(), nodes=before), bench(row(), nodes=after))[0]
+
+
+def test_hardware_that_an_older_raxl_wrote_is_the_same_hardware() -> None:
+    older = hosts(nics=["25000000000 bit/s, MTU 9000", "None bit/s, MTU 1400"])
+    both = [{"speed_bits_per_second": 25 * 10**9, "mtu": 9000}, {"speed_bits_per_second": None, "mtu": 1400}]
+    assert compared(older, hosts(nics=both)).status == "same"
+    other = compared(older, hosts(nics=both[1:], memory_gib=64))
+    assert (other.status, other.reason) == (
+        "incomparable",
+        "other hardware: GiB of memory 24 before, 64 now; NICs of 25 Gbit/s with MTU 9000 and of unknown speed with "
+        "MTU 1400 before, of unknown speed with MTU 1400 now",
+    )
+
+
+def test_the_speed_of_a_nic_that_does_not_say_it_is_null() -> None:
+    virtio = {"is_virtual": False, "speed_bits_per_second": None, "mtu": 1400}
+    assert state._nics({"eth0": virtio, "veth0": {**virtio, "is_virtual": True}}) == [
+        {"speed_bits_per_second": None, "mtu": 1400}
+    ]
 
 
 @settings(max_examples=150)

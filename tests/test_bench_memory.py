@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 from dataclasses import replace
@@ -11,6 +12,7 @@ import pytest
 
 from local_bench import GOOD, benches, statuses
 from process_ends import ends
+from raxl.bench import injury
 from raxl.bench.request import Request
 from raxl.model.measurement import CORRUPT, FRESH, PROVEN, UNVERIFIED, Run
 from raxl.transfer import EndFailed, EndLost, Transfer, Unavailable, memory
@@ -92,7 +94,16 @@ def test_sockets_carry_both_directions_at_once_each_with_its_own_clock(streams: 
             assert taken.verified, taken.wrong
             assert len(taken.back) == (len(taken.samples) if is_bidirectional else 0)
             assert ("both ways at once" in (taken.remark or "")) == is_bidirectional
+        slow = session.measure(replace(SHORT, size_bytes=8, streams=1, is_bidirectional=True)).remark or ""
+        assert re.fullmatch(r"both ways at once, [kM]?B/s: [1-9][0-9.]* there, [1-9][0-9.]* back, .*", slow), slow
         assert session.measure(replace(SHORT, is_bidirectional=True, is_damaged=True)).wrong
+
+
+def test_less_than_before_is_nothing_that_was_left() -> None:
+    before = {"memory_bytes": 100, "sockets": 3, "shared_memory_bytes": None}
+    after = {"memory_bytes": 90, "sockets": 1, "shared_memory_bytes": 5}
+    assert injury._more(before, after) == {"memory_bytes": 0, "sockets": 0, "shared_memory_bytes": None}
+    assert injury._more(before, {**after, "sockets": 5})["sockets"] == 2
 
 
 def test_fresh_memory_was_never_touched() -> None:

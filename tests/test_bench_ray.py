@@ -164,10 +164,16 @@ def test_an_object_that_would_spill_is_not_measured(monkeypatch: pytest.MonkeyPa
 
     nodes = [{"NodeID": "1", "Resources": {"object_store_memory": 100.0}}]
     monkeypatch.setattr(ray, "nodes", lambda: nodes)
-    end = SimpleNamespace(node="here", node_id="1")
-    session = object_store.ObjectStoreSession((end, end))  # type: ignore[arg-type]
-    with pytest.raises(EndFailed, match=r"here holds 100 bytes, too few .* --object-store-memory=150"):
-        session.measure(Transfer(50))
+    needed = "needs 150 B, and the object store of here holds 100 B"
+    for is_of_raxl, step in (
+        (False, "ray start --object-store-memory=150"),
+        (True, "a larger /dev/shm, of which raxl gives a Ray of its own 30 %, or smaller --sizes"),
+    ):
+        end = SimpleNamespace(node="here", node_id="1", is_of_raxl=is_of_raxl)
+        session = object_store.ObjectStoreSession((end, end))  # type: ignore[arg-type]
+        with pytest.raises(EndFailed) as raised:
+            session.measure(Transfer(50))
+        assert str(raised.value) == f"{needed}: {step}"
 
 
 @needs_rdt

@@ -40,7 +40,9 @@ def test_a_recommendation_says_what_is_not_sure_about_it() -> None:
     assert reason(row("a", seconds=0.01), row("b", seconds=0.01001)) == "no different from b within the noise"
     mapped = recommendations([row("object-store", seconds=2e-4, status="mapped", path=None), row(seconds=0.01)])[0]
     assert mapped.bandwidth_bytes_per_second is None
-    assert mapped.reason.startswith("50 times as fast as gloo; nothing is moved")
+    assert mapped.reason == "nothing is moved: the target sees the source's memory; 50 times as fast as gloo"
+    close = [row("a", seconds=[0.01] * 9), row("b", seconds=[0.01001] * 9), row("c", seconds=[0.02] * 9)]
+    assert reason(*close) == "2 times as fast as c, no different from b in three digits"
 
 
 def test_what_nobody_sends_by_and_what_goes_another_way_is_not_recommended() -> None:
@@ -66,3 +68,11 @@ def test_each_pair_and_size_has_its_own_and_the_wrong_ones_none() -> None:
     assert [one.transport for one in streams] == ["a", "b"]
     elsewhere = Path("eth0", (), "mismatch")
     assert recommendations([row("a", path=elsewhere)]) == recommendations([]) == ()
+
+
+def test_what_differs_by_less_than_the_noise_of_small_rows_is_no_different() -> None:
+    rows = [
+        row(name, 8, [seconds * (1 + 0.1 * (n % 9)) for n in range(20)], bandwidth_bytes_per_second=None)
+        for name, seconds in (("a", 1e-5), ("b", 1.01e-5))
+    ]
+    assert recommendations(rows)[0].reason == "no different from b within the noise"

@@ -319,7 +319,7 @@ def test_a_list_that_memory_cannot_hold_is_not_tried() -> None:
     assert casting.lacking(found, transfer(), {}) is None
     looked = {"id-0": {"memory_available_bytes": 1e9}, "id-1": {"memory_available_bytes": 2e6}}
     told = casting.lacking(found, transfer(), looked)
-    assert told == "its actors need 0.0 GB of memory and n1 has 0.0 free: fewer tensors or actors"
+    assert told == "needs 3.88 MiB of memory, and n1 has 1.91 MiB: fewer tensors or actors"
 
 
 def test_other_actors_are_not_compared() -> None:

@@ -231,7 +231,7 @@ def test_a_screening_says_by_what_it_went_who_was_lost_and_how_to_measure_more()
 
 def test_what_nobody_sends_by_is_no_fastest_transport() -> None:
     printed = " ".join(text(documents.crowded()).split())
-    assert "tcp is the fastest: 3 GB/s at 64 MiB" in printed
+    assert "tcp is the fastest of those that move bytes: 3 GB/s at 64 MiB" in printed
 
 
 @pytest.mark.parametrize(
@@ -299,6 +299,46 @@ def test_csv_has_a_line_for_each_run_and_nothing_for_what_is_unknown() -> None:
     assert absent["status"] == "unavailable"
     assert absent["bandwidth_bytes_per_second"] == absent["latency_p50_seconds"] == absent["path"] == ""
     assert absent["verified"] == "false"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [(119e6, 121e6, "120.0 MB/s ±1.0 "), (60e6, 121e6, "120.0 MB/s ±60.0 "), (50e6, 300e6, "120.0 MB/s 50.0–300.0 ")],
+)
+def test_an_interval_that_reaches_far_is_told_by_its_ends(low: float, high: float, said: str) -> None:
+    one = documents.run("tcp", 64 << 20, 0, 120e6, bandwidth_bytes_per_second=m.Bandwidth(120e6, low, high))
+    assert said in text(documents.bench(one))
+
+
+@pytest.mark.parametrize(
+    ("size", "said"),
+    [
+        (8, "8 B"),
+        (64 << 10, "64 KiB"),
+        (65537, "65537 B"),
+        (100 << 10, "100 KiB"),
+        (3 << 19, "1.5 MiB"),
+        ((1 << 30) + (1 << 10), "1048577 KiB"),
+        (1 << 40, "1 TiB"),
+        (0, "0 B"),
+    ],
+)
+def test_a_size_is_called_exactly(size: int, said: str) -> None:
+    assert bench_units.size(size) == said
+
+
+def test_csv_of_faults_has_a_line_for_each_fault() -> None:
+    faults = documents.after().faults
+    heading, *rows = csv.reader(io.StringIO(bench_csv.comma_separated(documents.bench(faults=faults))))
+    told = [dict(zip(heading, row, strict=True)) for row in rows]
+    assert [(row["transport"], row["fault"]) for row in told] == [(one.transport, one.kind) for one in faults]
+    assert (told[0]["seconds_to_error"], told[0]["error"]) == ("0.21", "ConnectionResetError: by peer")
+    assert (told[1]["left_sockets"], told[1]["left_shared_memory_bytes"]) == ("2", "")
+    assert [row["next_transfer"] for row in told] == [one.next_transfer for one in faults]
+    (hostile,) = csv.DictReader(
+        io.StringIO(bench_csv.comma_separated(documents.bench(faults=documents.hostile().faults)))
+    )
+    assert hostile["error"] == clean(documents.EVIL)
 
 
 def test_csv_gives_a_spreadsheet_no_formula_and_a_terminal_no_escape() -> None:

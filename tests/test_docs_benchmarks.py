@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from raxl.bench import faults as bench_faults
 from raxl.cli import bench_flags
 from raxl.model import codec
 from raxl.model import measurement as m
@@ -109,3 +110,10 @@ def test_every_flag_that_is_named_is_one() -> None:
     named = set(re.findall(r"`(--[a-z-]+)", DOCUMENTS[0].read_text()))
     assert named
     assert not [flag for flag in named if f'"{flag}"' not in source]
+
+
+def test_how_long_is_cut_and_waited_is_as_it_is_done() -> None:
+    text, cut = DOCUMENTS[0].read_text(), f"{bench_faults.PATIENCE_SECONDS / 2:g} s (as root)"
+    assert f"off from each other for {cut}" in text
+    assert cut in (ROOT / "src/raxl/cli/bench_flags.py").read_text()
+    assert f"none came within {bench_faults.PATIENCE_SECONDS:g} s" in text

@@ -6,11 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from raxl.bench import room
 from raxl.transfer import Transfer
 from raxl.transfer.dealing import deal
-
-_MARGIN = 1.1
-"""What processes need besides the tensors, as a share of these."""
 
 
 class Cast(NamedTuple):
@@ -48,15 +46,14 @@ def ordered(nodes: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 def lacking(found: Cast, transfer: Transfer, looked: Mapping[str, Mapping[str, Any]]) -> str | None:
     """Which node has less memory than its actors hold; None where none is known to."""
-    needed: dict[str, float] = {}
+    needed: dict[str, int] = {}
     names = {node["id"]: node["name"] for node in (*found.trainers, *found.readers)}
     for node, hand in zip(found.trainers, deal(transfer.sizes, len(found.trainers))):
-        needed[node["id"]] = needed.get(node["id"], 0.0) + sum(transfer.sizes[place] for place in hand)
+        needed[node["id"]] = needed.get(node["id"], 0) + sum(transfer.sizes[place] for place in hand)
     for node in found.readers:
-        needed[node["id"]] = needed.get(node["id"], 0.0) + transfer.size_bytes
+        needed[node["id"]] = needed.get(node["id"], 0) + transfer.size_bytes
     for node_id, size in needed.items():
-        free = looked.get(node_id, {}).get("memory_available_bytes")
-        if free is not None and size * _MARGIN > free:
-            gigabytes = f"{size * _MARGIN / 1e9:.1f} GB of memory and {names[node_id]} has {free / 1e9:.1f}"
-            return f"its actors need {gigabytes} free: fewer tensors or actors"
+        why = room.short(size, str(names[node_id]), looked.get(node_id, {}))
+        if why is not None:
+            return f"{why}: fewer tensors or actors"
     return None

@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from raxl.bench import hardware
 from raxl.errors import UsageError
 from raxl.model.measurement import (
     CORRUPT,
@@ -32,7 +33,7 @@ from raxl.model.measurement import (
     Regression,
     Run,
 )
-from raxl.transfer.statistics import Interval
+from raxl.transfer.statistics import LEAST_FOR_INTERVAL, Interval
 
 TOLERANCE = 0.10
 LATENCY_UP_TO = 65536
@@ -50,7 +51,8 @@ class Figure(NamedTuple):
 
     metric: str
     value: float
-    known: Interval
+    known: Interval | None
+    """None where an older raxl kept none."""
 
 
 def tolerance(text: str) -> float:
@@ -74,8 +76,9 @@ def regressions(
     """One for each row of `after`, then one for each row of `before` that was not measured again.
 
     A row's partner is that between the same ends, else, where the baseline knows neither end's node, the middle one of
-    those between nodes of the same hardware. `libraries` names by transport those whose version matters; all of them
-    where it says nothing. Rows of transports that did not run at all are not missed.
+    those between nodes of the same hardware; what was unavailable then is not in the baseline. `libraries` names by
+    transport those whose version matters; all of them where it says nothing. Rows of transports that did not run at all
+    are not missed.
     """
     old = _Baseline(before)
     found = [_compared(old.partner(run, after), run, before, after, tolerance, libraries or {}) for run in after.runs]
@@ -127,16 +130,10 @@ def _value(run: Run) -> float:
 
 
 def _hardware_key(run: Run, bench: Bench) -> Any:
-    ends = [(_said(bench, end.node, "hardware"), end.device.split(":")[0]) for end in (run.source, run.target)]
-    if any(hardware is None for hardware, _ in ends):
+    ends = [(hardware.of(bench, end.node), end.device.split(":")[0]) for end in (run.source, run.target)]
+    if any(known is None for known, _ in ends):
         return None
     return (_operation(run), tuple(repr(end) for end in ends), run.source.node == run.target.node)
-
-
-def _said(bench: Bench, node: str, what: str) -> Any:
-    nodes = bench.environment.get("nodes")
-    said = nodes.get(node) if isinstance(nodes, Mapping) else None
-    return said.get(what) if isinstance(said, Mapping) else None
 
 
 def _compared(
@@ -147,7 +144,7 @@ def _compared(
     tolerance: float,
     libraries: Mapping[str, Sequence[str]],
 ) -> Regression:
-    if old is None:
+    if old is None or old.status == UNAVAILABLE:
         return _incomparable(run, NOT_IN_BASELINE, None, run)
     why = _differs(old, run, before, after, libraries.get(run.transport))
     was, now = _figure(old), _figure(run)
@@ -159,13 +156,27 @@ def _compared(
         return _incomparable(run, why or "", old, run)
     change = (now.value - was.value) / was.value
     gain = change if now.metric == BANDWIDTH else -change
-    disjoint = was.known.high < now.known.low or now.known.high < was.known.low
     status = SAME
-    if disjoint and abs(change) > tolerance:
+    if abs(change) > tolerance and not _overlap(was, now):
         status = IMPROVED if gain > 0 else REGRESSED
-    other = old.source != run.source or old.target != run.target
-    reason = f"beside {old.source.node} → {old.target.node} of the same hardware" if other else None
-    return _regression(run, now.metric, was.value, now.value, change, status, reason)
+    return _regression(run, now.metric, was.value, now.value, change, status, _remark(old, run, was, now))
+
+
+def _overlap(one: Figure, other: Figure) -> bool:
+    """Whether the noise explains the difference. Of a median without an interval nobody knows, and it does not."""
+    if one.known is None or other.known is None:
+        return False
+    return one.known.low <= other.known.high and other.known.low <= one.known.high
+
+
+def _remark(old: Run, run: Run, was: Figure, now: Figure) -> str | None:
+    words = []
+    if old.source != run.source or old.target != run.target:
+        words.append(f"beside {old.source.node} → {old.target.node} of the same hardware")
+    lacking = [when for when, figure in (("in the baseline", was), ("now", now)) if figure.known is None]
+    if lacking:
+        words.append(f"no interval {lacking[0]}: by the medians and the tolerance alone")
+    return "; ".join(words) or None
 
 
 def _regression(
@@ -211,13 +222,18 @@ def _figure(run: Run) -> Figure | None:
 
 
 def _latency(run: Run) -> Figure | None:
-    """With the interval of the same samples' bandwidth; with fewer than six, from the fastest to the slowest."""
+    """With its interval, which files of an older raxl have in the bandwidth of the same samples alone; with fewer
+    than six samples, from the fastest to the slowest."""
     known, speed = run.latency_seconds, run.bandwidth_bytes_per_second
     if known is None or known.p50 <= 0 or run.status in _NO_FIGURE:
         return None
+    if known.ci95_low is not None and known.ci95_high is not None:
+        return Figure(LATENCY, known.p50, Interval(known.ci95_low, known.ci95_high))
     if speed is not None and run.mode == SINGLE and speed.ci95_low > 0:
         return Figure(LATENCY, known.p50, Interval(run.size_bytes / speed.ci95_high, run.size_bytes / speed.ci95_low))
-    return Figure(LATENCY, known.p50, Interval(known.min, known.max))
+    # Of more samples the slowest is what one of them was held up by: as an interval it would explain everything.
+    is_all = run.samples < LEAST_FOR_INTERVAL
+    return Figure(LATENCY, known.p50, Interval(known.min, known.max) if is_all else None)
 
 
 def _differs(old: Run, new: Run, before: Bench, after: Bench, libraries: Sequence[str] | None) -> str | None:
@@ -228,10 +244,10 @@ def _differs(old: Run, new: Run, before: Bench, after: Bench, libraries: Sequenc
     if (old.status == QUANTISED) != (new.status == QUANTISED):
         return f"quantised {'before' if old.status == QUANTISED else 'now'}"
     for was, now in ((old.source, new.source), (old.target, new.target)):
-        hardware = (_said(before, was.node, "hardware"), _said(after, now.node, "hardware"))
-        if hardware[0] != hardware[1]:
-            return f"other hardware: {_word(hardware[0])} before, {_word(hardware[1])} now"
-        if words := _other_versions(_said(before, was.node, "versions"), _said(after, now.node, "versions"), libraries):
+        if words := hardware.differs(hardware.of(before, was.node), hardware.of(after, now.node)):
+            return f"other hardware: {words}"
+        old_ones, new_ones = (hardware.said(*one, "versions") for one in ((before, was.node), (after, now.node)))
+        if words := _other_versions(old_ones, new_ones, libraries):
             return f"other versions: {words}"
     return _other_path(old.path, new.path)
 

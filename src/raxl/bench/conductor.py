@@ -84,6 +84,7 @@ class Conductor:
                     "name": view["name"],
                     "address": node["NodeManagerAddress"],
                     "labels": view["labels"],
+                    "is_of_raxl": address is None,
                     "gpus": float(node.get("Resources", {}).get("GPU", 0.0)),
                 }
         self._tell("nodes", nodes=list(self._nodes.values()))

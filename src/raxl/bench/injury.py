@@ -75,8 +75,6 @@ def _injure(kind: str, source: RayEnd, target: RayEnd, witnesses: tuple[RayEnd, 
     elif kind == PAUSE:
         witnesses[1].call(leftovers.signalled, target.pid, signal.SIGSTOP)
     elif kind == PARTITION:
-        if source.node_id == target.node_id:
-            raise Unavailable("a partition needs two nodes")
         why = witnesses[1].call(cutting.cut, source.address, seconds / 2)
         if why is not None:
             raise Unavailable(why)
@@ -108,9 +106,13 @@ def _state(end: RayEnd, witness: RayEnd) -> str:
 
 
 def _left(before: Mapping[str, int | None], survivor: RayEnd) -> dict[str, int | None]:
-    after: Mapping[str, int | None] = survivor.call(leftovers.held)
+    return _more(before, survivor.call(leftovers.held))
+
+
+def _more(before: Mapping[str, int | None], after: Mapping[str, int | None]) -> dict[str, int | None]:
+    """What is there beyond what was there before; nothing is where there is less."""
     return {
-        name: None if value is None or before[name] is None else value - int(before[name] or 0)
+        name: None if value is None or before[name] is None else max(0, value - int(before[name] or 0))
         for name, value in after.items()
     }
 

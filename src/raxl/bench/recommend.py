@@ -36,8 +36,9 @@ _LEFT_OUT = {
 HOST_MEMORY = "cpu"
 _CEILINGS = ("memcpy",)
 """What nobody sends by: it is measured for the others to be held against."""
+_NOT_MOVED = "nothing is moved: the target sees the source's memory"
+"""A recommendation for whoever only reads; whoever wants bytes of its own has to know it first."""
 _REMARKS = {
-    MAPPED: "nothing is moved: the target sees the source's memory",
     NOISY: "measured on a busy machine",
     UNSTABLE: "its rate changed meanwhile",
 }
@@ -93,7 +94,8 @@ def _best(rows: Sequence[Run], belied: Collection[tuple[str, Endpoint, Endpoint]
     times.sort(key=lambda timed: timed.seconds)
     first, *others = times
     run = first.run
-    words = [_beaten(first, others) or "the only one that is verified"]
+    words = [_NOT_MOVED] if run.status == MAPPED else []
+    words.append(_beaten(first, others) or "the only one that is verified")
     words += [text for text in (_REMARKS.get(run.status), _path(run)) if text]
     left = [f"{row.transport} ({reason})" for row in rows if (reason := reasons[id(row)]) is not None]
     if left:
@@ -124,24 +126,32 @@ def why_not(run: Run) -> str | None:
 def _timed(run: Run) -> Timed | None:
     """Seconds a transfer: the median; of several in flight, the size by what they carry together."""
     speed, latency = run.bandwidth_bytes_per_second, run.latency_seconds
-    known = (
-        Interval(run.size_bytes / speed.ci95_high, run.size_bytes / speed.ci95_low)
-        if speed and speed.ci95_low > 0
-        else None
-    )
+    known = None
+    if speed and speed.ci95_low > 0:
+        known = Interval(run.size_bytes / speed.ci95_high, run.size_bytes / speed.ci95_low)
     if run.mode == SINGLE and latency is not None:
+        if latency.ci95_low is not None and latency.ci95_high is not None:
+            known = Interval(latency.ci95_low, latency.ci95_high)
         return Timed(run, latency.p50, known)
     return Timed(run, run.size_bytes / speed.median, known) if speed and speed.median > 0 else None
 
 
 def _beaten(first: Timed, others: Sequence[Timed]) -> str:
-    equal = [other.run.transport for other in others if _overlap(first, other)]
+    equal = [other for other in others if _overlap(first, other)]
+    times = [(other, f"{other.seconds / first.seconds:.3g}") for other in others if first.seconds > 0]
+    close = [other for other, ratio in times if ratio == "1" and other not in equal]
     words = [
-        f"{other.seconds / first.seconds:.3g} times as fast as {other.run.transport}"
-        for other in others
-        if not _overlap(first, other) and first.seconds > 0
+        f"{ratio} times as fast as {other.run.transport}"
+        for other, ratio in times
+        if other not in equal and other not in close
     ]
-    return ", ".join([*words, *([f"no different from {' and '.join(equal)} within the noise"] if equal else [])])
+    words += [f"no different from {_named(close)} in three digits"] if close else []
+    words += [f"no different from {_named(equal)} within the noise"] if equal else []
+    return ", ".join(words)
+
+
+def _named(found: Sequence[Timed]) -> str:
+    return " and ".join(timed.run.transport for timed in found)
 
 
 def _overlap(one: Timed, other: Timed) -> bool:

@@ -74,9 +74,12 @@ def size(text: str) -> int:
     return int(found[1]) * unit
 
 
-def seconds(text: str) -> float:
-    """`30`, `30s`, `2m`, `500ms`. Raises UsageError."""
+def seconds(text: str, flag: str | None = None) -> float:
+    """`30`, `30s`, `2m`, `500ms`; not 0 where `flag`, which it is of, wants more. Raises UsageError."""
     found = re.fullmatch(r"\s*([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*(ms|s|m|min|h)?\s*", text)
     if found is None:
         raise UsageError(f"no time: {text}", "seconds: 30, 30s, 2m, 500ms")
-    return float(found[1]) * {"ms": 0.001, None: 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}[found[2]]
+    value = float(found[1]) * {"ms": 0.001, None: 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}[found[2]]
+    if flag is not None and value == 0:
+        raise UsageError(f"{flag} {text} is no time to measure in", "more than 0: 30, 30s, 2m, 500ms")
+    return value

@@ -8,16 +8,15 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from raxl import __version__
-from raxl.bench import casting, compare, faults, fitting, judge, recommend, schedule, screen
+from raxl.bench import applicable, casting, compare, faults, fitting, judge, plugged, recommend, room, schedule, screen
 from raxl.bench.conducting import Conducting
 from raxl.bench.readings import Ends, Row
-from raxl.bench.request import ALL, LATENCY_SIZES, SCREEN, Request
+from raxl.bench.request import ALL, LATENCY_SIZES, PARTITION, SCREEN, Request
 from raxl.collect import clock
 from raxl.errors import UsageError
 from raxl.model.codec import BENCH
-from raxl.model.measurement import COLLECTIVES, WEIGHT_SYNC, Bench, Run, Sync
-from raxl.plugins import discovery, registry
-from raxl.transfer import Taken, Transfer
+from raxl.model.measurement import COLLECTIVES, FAILED, P2P, WEIGHT_SYNC, Bench, Fault, Run, Sync
+from raxl.transfer import TARGET, Taken, Transfer
 from raxl.transfer.sync import patience
 
 if TYPE_CHECKING:
@@ -55,12 +54,15 @@ class Pair(NamedTuple):
 
 def bench(request: Request, progress: Progress = lambda done, total, words: None) -> Bench:
     """Everything that was measured. Raises where there is no cluster to be joined."""
-    entries = _entries(request)
+    entries = plugged.entries(request)
+    plugins = plugged.loaded(entries)
     variables = {**_given(), **(faults.VARIABLES if request.fault else {})}
     with Conducting(request.address, entries, _store_bytes(request), variables) as conducting:
         nodes = conducting.nodes()
-        is_screening = request.pairs == SCREEN and len(nodes) > 1 and request.pattern != WEIGHT_SYNC
+        is_screening = request.pairs == SCREEN and len(nodes) > 1 and request.pattern == P2P
         pairs = [] if is_screening else _pairs(nodes, _wanted(request), request.pattern, request.actors)
+        if request.fault == PARTITION:
+            _refuse_within(pairs)
         looked = _looked(conducting, nodes if is_screening else _taking_part(pairs))
         document = Bench(
             schema=BENCH,
@@ -68,21 +70,50 @@ def bench(request: Request, progress: Progress = lambda done, total, words: None
             created=clock.now(),
             environment={"nodes": {node["name"]: looked[node["id"]] for node in nodes if node["id"] in looked}},
         )
-        if is_screening:
-            found = screen.screen(conducting, nodes, looked)
-            told = {**document.environment, "screen": {"transport": screen.TRANSPORT, "lost": found.lost}}
-            return replace(document, environment=told, runs=found.runs, slow=found.slow)
         if request.fault:
-            hurt = [faults.fault(conducting, request, name, pair.nodes) for pair in pairs for name in entries]
-            return replace(document, faults=hurt)
-        runs = _judged(_rows(conducting, request, entries, pairs, progress, looked), looked)
-    document = replace(document, runs=runs, fits=fitting.fits(runs))
+            return replace(document, faults=list(_hurt(conducting, request, plugins, pairs, looked)))
+        if is_screening:
+            document = _screened(document, screen.screen(conducting, nodes, looked))
+        else:
+            runs = _judged(_rows(conducting, request, plugins, pairs, progress, looked), looked)
+            document = replace(document, runs=runs, fits=fitting.fits(runs))
     if request.wants_recommendations:
-        document = replace(document, recommendations=recommend.recommendations(runs))
+        document = replace(document, recommendations=recommend.recommendations(document.runs))
     if request.baseline is not None:
         found_worse = compare.regressions(request.baseline, document, request.tolerance)
         document = replace(document, regressions=found_worse)
     return document
+
+
+def _screened(document: Bench, found: screen.Screened) -> Bench:
+    told = {**document.environment, "screen": {"transport": screen.TRANSPORT, "lost": found.lost}}
+    return replace(document, environment=told, runs=found.runs, slow=found.slow)
+
+
+def _hurt(
+    conducting: Conducting,
+    request: Request,
+    plugins: Mapping[str, TransportPlugin],
+    pairs: Sequence[Pair],
+    looked: Mapping[str, Mapping[str, Any]],
+) -> Iterator[Fault]:
+    for pair in pairs:
+        for name, plugin in plugins.items():
+            transfer = faults.transfer(request)
+            lacking = _lacking(pair, plugin, [transfer], looked)
+            if plugin.way == TARGET:
+                yield faults.not_tried(request, name, pair.nodes, applicable.ONE_END)
+            elif lacking:
+                yield faults.not_tried(request, name, pair.nodes, lacking[transfer.size_bytes], FAILED)
+            else:
+                yield faults.fault(conducting, request, name, pair.nodes)
+
+
+def _refuse_within(pairs: Sequence[Pair]) -> None:
+    """Raises UsageError for a pair that no partition can part."""
+    for pair in pairs:
+        if pair.source["id"] == pair.target["id"]:
+            raise UsageError("--fault partition needs two nodes", f"both ends are on {pair.source['name']}")
 
 
 def _wanted(request: Request) -> str:
@@ -97,12 +128,6 @@ def _taking_part(pairs: Sequence[Pair]) -> list[Mapping[str, Any]]:
 def _given() -> dict[str, str]:
     """What this command's own environment says to the libraries, which is said at the ends too."""
     return {name: value for name, value in os.environ.items() if name.startswith(_PREFIXES)}
-
-
-def _entries(request: Request) -> dict[str, str]:
-    known = discovery.transports(request.plugins) if request.plugins else registry.TRANSPORTS
-    wanted = request.transports if request.transports is not None else tuple(known)
-    return {name: known[name] for name in wanted}
 
 
 def _pairs(
@@ -150,12 +175,11 @@ def _looked(conducting: Conducting, nodes: Sequence[Mapping[str, Any]]) -> dict[
 def _rows(
     conducting: Conducting,
     request: Request,
-    entries: Mapping[str, str],
+    plugins: Mapping[str, TransportPlugin],
     pairs: Sequence[Pair],
     progress: Progress,
     looked: Mapping[str, Mapping[str, Any]],
 ) -> Iterator[tuple[Pair, Row]]:
-    plugins = {name: _loaded(name, entry) for name, entry in entries.items()}
     able = {name: plugin for name, plugin in plugins.items() if request.pattern in plugin.patterns}
     seconds = request.budget_seconds / max(1, len(pairs) * len(able) * len(request.sizes))
     each = min(max(seconds / 2, _ROW_SECONDS[0]), _ROW_SECONDS[1])
@@ -170,28 +194,37 @@ def _rows(
         for name, plugin in able.items():
             progress(done, total, name)
             bare = Row(name, names, transfers[0], plugin.way, sync=sync)
-            if pair.cast is not None and (why := casting.lacking(pair.cast, transfers[0], looked)) is not None:
-                yield pair, bare._replace(failed=why)
-                continue
-            taken = 0
-            for row in _measured(conducting, bare, pair, transfers):
+            lacking = _lacking(pair, plugin, transfers, looked)
+            held = [one for one in transfers if one.size_bytes not in lacking]
+            taken, into = 0, request.destination
+            for row in _measured(conducting, bare, pair, held) if held else ():
                 taken += row.taken is not None
+                into = (row.taken and row.taken.destination) or into
                 progress(done + taken, total, name)
                 yield pair, row
+            for one in transfers:
+                if one.size_bytes in lacking:
+                    tried = replace(one, destination=into)
+                    yield pair, bare._replace(transfer=tried, failed=lacking[one.size_bytes])
             done += len(transfers)
     progress(total, total, "")
 
 
-def _loaded(name: str, entry: str) -> TransportPlugin:
-    """Raises UsageError for a plug-in of others that cannot be used."""
-    try:
-        plugin = registry.transport(entry)
-        for declared in ("patterns", "devices", "needs_tensor_transport", "way"):
-            getattr(plugin, declared)
-    except Exception as error:  # a plug-in of others may raise anything
-        words = f"{type(error).__name__}: {error}"
-        raise UsageError(f"the transport {name} ({entry}) cannot be used", words) from error
-    return plugin
+def _lacking(
+    pair: Pair, plugin: TransportPlugin, transfers: Sequence[Transfer], looked: Mapping[str, Mapping[str, Any]]
+) -> dict[int, str]:
+    """By size, why the nodes' memory cannot hold it; that of accelerators is not looked at."""
+    found = {}
+    for one in transfers:
+        if pair.cast is not None:
+            why = casting.lacking(pair.cast, one, looked)
+        elif "cpu" in plugin.devices:
+            why = room.lacking(one, pair.nodes, plugin.way, looked)
+        else:
+            why = None
+        if why is not None:
+            found[one.size_bytes] = why
+    return found
 
 
 def _measured(conducting: Conducting, bare: Row, pair: Pair, transfers: Sequence[Transfer]) -> Iterator[Row]:

@@ -56,7 +56,7 @@ def tensors(text: str) -> TensorList:
     if model is not None:
         return TensorList(text.lower(), tuple(math.prod(shape) * models.BYTES for shape in models.shapes(model)))
     path = Path(text)
-    if not path.is_file():
+    if not path.exists():
         raise UsageError(f"--tensors {text}: no such model or file", f"models: {', '.join(models.MODELS)}")
     try:
         sizes = tuple(_file(path))
@@ -79,6 +79,8 @@ def actors(text: str) -> tuple[int, int]:
 
 
 def _file(path: Path) -> list[int]:
+    if path.exists() and not path.is_file():  # a pipe may never end
+        raise ValueError(f"{path.name} is no regular file")
     with path.open("rb") as file:
         head = file.read(_LENGTH.size + 1)
         if len(head) > _LENGTH.size and head.endswith(b"{") and _LENGTH.unpack(head[:-1])[0] <= _MOST_TEXT:

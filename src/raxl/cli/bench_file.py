@@ -10,11 +10,13 @@ if TYPE_CHECKING:
 
 
 def read(path: Path) -> Bench:
-    """The document. Raises UnreadableInput."""
+    """The document. Raises UnreadableInput, also for a pipe or device, which may never end."""
     from raxl.errors import UnreadableInput
     from raxl.model import codec
     from raxl.model.measurement import Bench
 
+    if path.exists() and not path.is_file():
+        raise UnreadableInput(f"{path} cannot be read", "it is no regular file")
     try:
         document = codec.decode(path.read_text(encoding="utf-8"), Bench)
     except OSError as error:

@@ -53,27 +53,13 @@ def command(
     Without --cluster raxl starts a Ray of its own on this machine, measures between two of its processes, and leaves
     nothing behind. UCX_, NCCL_, RCCL_, GLOO_ and FI_ variables of this command are set at both ends.
     """
-    from raxl.bench import compare, request
+    from raxl.bench import applicable, compare, plugged, request
     from raxl.cli.streams import Streams
-    from raxl.collect import cluster as clusters
+    from raxl.collect import keeping
     from raxl.errors import UsageError
-    from raxl.plugins import discovery
 
-    if address is not None and not cluster:
-        raise UsageError("--address names a cluster, and --cluster is not given")
-    chosen = clusters.address_of(address) if cluster else None
-    if chosen is not None and chosen.startswith(("http://", "https://")):
-        raise UsageError(
-            f"--address {chosen}",
-            "Ray's job API carries no actors, and they are what measures",
-            "On a node of the cluster: --address host:6379",
-        )
+    chosen = _cluster(address, is_asked=cluster)
     others = tuple(plugins or ())
-    known = tuple(discovery.transports(others))
-    named = None if transport == request.ALL else tuple(dict.fromkeys(word.strip() for word in transport.split(",")))
-    unknown = [name for name in named or () if name not in known]
-    if unknown:
-        raise UsageError(f"no transport is called {unknown[0]!r}", f"known: {', '.join(known)}")
     is_sync = pattern is flags.Pattern.weight_sync
     if (tensors or actors) and not is_sync:
         raise UsageError("--tensors and --actors are of --pattern weight-sync")
@@ -82,16 +68,16 @@ def command(
         raise UsageError(f"{refused} are not of --pattern weight-sync", "--tensors says how much is moved")
     wanted = request.Request(
         address=chosen,
-        transports=named,
+        transports=_named(transport, others),
         plugins=others,
-        pairs=pairs or (request.SCREEN if cluster and fault is None and not is_sync else request.ALL),
+        pairs=pairs or (request.SCREEN if cluster and fault is None and pattern is flags.Pattern.p2p else request.ALL),
         sizes=request.sizes(sizes) if sizes else request.Request().sizes,
         pattern=pattern.value,
         destination=destination.value,
         streams=streams,
         is_bidirectional=bidirectional,
         least_seconds=request.seconds(min_time),
-        budget_seconds=request.seconds(budget),
+        budget_seconds=request.seconds(budget, "--budget"),
         baseline=bench_file.read(baseline) if baseline else None,
         tolerance=compare.tolerance(tolerance),
         wants_recommendations=recommend,
@@ -99,7 +85,43 @@ def command(
     )
     if is_sync:
         wanted = _synced(wanted, tensors, actors)
+    applicable.check(wanted, plugged.loaded(plugged.entries(wanted)))
+    if recommend and format_ is flags.Format.csv:
+        raise UsageError("--recommend has no place in csv", "its lines are what was measured", "--format json has both")
+    if output is not None:
+        keeping.check(output)
     raise typer.Exit(run(Options(wanted, format_, expand, output), Streams()))
+
+
+def _cluster(address: str | None, *, is_asked: bool) -> str | None:
+    """The cluster's address; None without one. Raises UsageError for one that cannot be measured on."""
+    from raxl.collect import cluster as clusters
+    from raxl.errors import UsageError
+
+    if address is not None and not is_asked:
+        raise UsageError("--address names a cluster, and --cluster is not given")
+    chosen = clusters.address_of(address) if is_asked else None
+    if chosen is not None and chosen.startswith(("http://", "https://")):
+        raise UsageError(
+            f"--address {chosen}",
+            "Ray's job API carries no actors, and they are what measures",
+            "On a node of the cluster: --address host:6379",
+        )
+    return chosen
+
+
+def _named(text: str, plugins: tuple[str, ...]) -> tuple[str, ...] | None:
+    """The transports that are named, each once; None for all. Raises UsageError for one that nobody has."""
+    from raxl.bench import request
+    from raxl.errors import UsageError
+    from raxl.plugins import discovery
+
+    known = tuple(discovery.transports(plugins))
+    named = None if text == request.ALL else tuple(dict.fromkeys(word.strip() for word in text.split(",")))
+    unknown = [name for name in named or () if name not in known]
+    if unknown:
+        raise UsageError(f"no transport is called {unknown[0]!r}", f"known: {', '.join(known)}")
+    return named
 
 
 def _synced(wanted: Request, tensors: str | None, actors: str | None) -> Request:
@@ -122,7 +144,8 @@ def run(options: Options, streams: Streams) -> int:
     with streams.progress("transports") as told:
         document = benches.bench(options.request, lambda done, total, words: told(done, total))
     _write(document, options, streams)
-    return ending.ending(document, options.request.transports or ()).code
+    asked = options.request
+    return ending.ending(document, asked.transports or (), has_baseline=asked.baseline is not None).code
 
 
 def _write(document: Bench, options: Options, streams: Streams) -> None:

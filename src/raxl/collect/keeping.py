@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import shutil
@@ -80,6 +81,23 @@ def save(content: bytes, path: Path) -> None:
                 file.write(content)
         else:
             _replace(content, path)
+    except OSError as error:
+        raise CannotStart(f"{path} cannot be written", error.strerror or str(error)) from error
+
+
+def check(path: Path) -> None:
+    """Raises CannotStart where `save` could not write there; leaves nothing behind, and what is there as it is."""
+    try:
+        if os.path.lexists(path) and not stat.S_ISREG(path.lstat().st_mode):
+            if stat.S_ISLNK(path.lstat().st_mode):
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+            if stat.S_ISDIR(path.lstat().st_mode):
+                raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
+        else:
+            # What a folder's mode says is not all: a file system may be read-only, or full of files.
+            descriptor, name = tempfile.mkstemp(prefix=".raxl-", dir=path.parent)
+            os.close(descriptor)
+            os.unlink(name)
     except OSError as error:
         raise CannotStart(f"{path} cannot be written", error.strerror or str(error)) from error
 

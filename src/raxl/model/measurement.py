@@ -22,6 +22,8 @@ P2P, WEIGHT_SYNC = "p2p", "weight-sync"
 COLLECTIVES = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast")
 ALIVE, HANGS, DEAD, UNKNOWN = "alive", "hangs", "dead", "unknown"
 """The end that was not hurt, after a fault."""
+NOT_TRIED = "not tried"
+"""The next transfer, where there was none before it."""
 TOGETHER, ALONE = "together", "alone"
 """When something is slow."""
 SINGLE, WINDOW, STREAM = "single", "window", "stream"
@@ -63,6 +65,10 @@ class Latency:
     p99: float | None
     min: float
     max: float
+    ci95_low: float | None = None
+    """With `ci95_high` what holds the median in 95 of 100 runs (order statistics); None with fewer than six samples,
+    and in files of an older raxl."""
+    ci95_high: float | None = None
 
 
 @dataclass(frozen=True)
@@ -232,7 +238,7 @@ class Regression:
     status: str
     """regressed | improved | same | incomparable"""
     reason: str | None = None
-    """Why it cannot be compared."""
+    """Why it cannot be compared; what is odd about the comparison where it can."""
 
 
 @dataclass(frozen=True)
@@ -263,7 +269,10 @@ class Fault:
     """alive | hangs (its process is there, and answers no more) | dead | unknown"""
     left: Left
     next_transfer: str
-    """ok | failed: why, between new ends."""
+    """ok | failed: why, between new ends | not tried."""
+    status: str = OK
+    """ok: it was done, whatever came of it. unavailable: it cannot be done between these ends. failed: the transport
+    did not get as far as that. `error` says why."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from raxl.model import measurement as m
 from raxl.model.measurement import Fit, Run
 from raxl.render import bench_names
 from raxl.render.bench_pairs import CEILINGS, Group, Key, Pair, differ, key
-from raxl.render.bench_units import rate, rate_unit, size, time_unit
+from raxl.render.bench_units import about, rate, rate_unit, size, time_unit
 from raxl.render.columns import Column, Row, lay_out
 from raxl.render.text import Line, Page, Span, display_width
 from raxl.render.unknown import INAPPLICABLE
@@ -79,7 +79,7 @@ def _rows(page: Page, curves: Sequence[_Curve], sizes: Sequence[int], wide: int,
         elif fit:
             bends = ", ".join(map(size, fit.off_sizes_bytes)) or INAPPLICABLE
             latency, bandwidth = times.told(fit.latency_seconds), rates.told(fit.bandwidth_bytes_per_second)
-            told = [latency, bandwidth, size(fit.half_bandwidth_bytes), bends]
+            told = [latency, bandwidth, about(fit.half_bandwidth_bytes), bends]
         told_spans: list[Span] = [(text, "dim" if text == INAPPLICABLE else "") for text in told]
         yield [(curve.name, ""), (drawn, ""), *told_spans]
 

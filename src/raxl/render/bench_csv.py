@@ -1,17 +1,12 @@
-"""The runs of a benchmark as comma-separated values: a line for each, an empty cell for what was not measured."""
+"""A benchmark as comma-separated values: a line for each run, or each fault; an empty cell for what is not known."""
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import NamedTuple
 
 from raxl.model.measurement import Bench, Fit, Moved, Run
-from raxl.model.printable import clean
-
-_FORMULA = ("=", "+", "-", "@")
-"""How a text begins that a spreadsheet would act on."""
+from raxl.render import bench_fault_csv, csv_table
 
 _COLUMNS: Mapping[str, str] = {
     "transport": "transport",
@@ -53,7 +48,7 @@ _COLUMNS: Mapping[str, str] = {
     "path": "path.claimed",
     "path_verdict": "path.verdict",
     "path_protocol": "path.protocol",
-    "path_moved_bytes": "path.devices",
+    "path_moved_bytes": "moved",
     "fit_latency_seconds": "fit.latency_seconds",
     "fit_bandwidth_bytes_per_second": "fit.bandwidth_bytes_per_second",
     "fit_half_bandwidth_bytes": "fit.half_bandwidth_bytes",
@@ -63,46 +58,37 @@ _COLUMNS: Mapping[str, str] = {
     "trainers": "sync.trainers",
     "readers": "sync.readers",
     "messages_seconds": "sync.messages_seconds",
+    "latency_ci95_low_seconds": "latency_seconds.ci95_low",
+    "latency_ci95_high_seconds": "latency_seconds.ci95_high",
 }
-"""Where in a run each column's value is, or in the line that was fitted through it. New ones come at the end."""
+"""Where in a run each column's value is, or in the line that was fitted through it, or what its devices moved. New ones
+come at the end."""
 COLUMNS = tuple(_COLUMNS)
 
 
+class _Line(NamedTuple):
+    """What the places of the columns begin in."""
+
+    run: Run
+    fit: Fit | None
+    moved: str
+
+
 def comma_separated(document: Bench) -> str:
-    """The heading and a line for each run, in the order in which they were measured; lines end in a line feed."""
-    written = io.StringIO()
-    writer = csv.writer(written, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    """The heading and a line for each run, in the order in which they were measured; of a document of faults alone, a
+    line for each fault."""
+    if document.faults and not document.runs:
+        return bench_fault_csv.comma_separated(document.faults)
     fits = {(fit.transport, fit.source, fit.target): fit for fit in document.fits}
-    for run in document.runs:
-        fit = fits.get((run.transport, run.source, run.target))
-        writer.writerow([_cell(_value(run, fit, place)) for place in _COLUMNS.values()])
-    return written.getvalue()
+    lines = [_Line(run, fits.get((run.transport, run.source, run.target)), _moved(run)) for run in document.runs]
+    return csv_table.table({name: _from_line(place) for name, place in _COLUMNS.items()}, lines)
 
 
-def _value(run: Run, fit: Fit | None, place: str) -> Any:
-    """What stands at `latency_seconds.p50`; None where a part of the way is None."""
-    value: Any = run
-    for name in place.split("."):
-        value = fit if name == "fit" else None if value is None else getattr(value, name)
-    return value
+def _from_line(place: str) -> str:
+    return place if place.startswith(("fit.", "moved")) else f"run.{place}"
 
 
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, tuple) and all(isinstance(one, str) for one in value):
-        return _cell(" ".join(value))
-    if isinstance(value, tuple):
-        return _moved(value)
-    if not isinstance(value, str):
-        return repr(value)
-    shown = clean(value)
-    return f"'{shown}" if shown.lstrip().startswith(_FORMULA) else shown
-
-
-def _moved(devices: Sequence[Moved]) -> str:
+def _moved(run: Run) -> str:
     """`eth0 210000 of 1016659968; source eth1 …`: what each device moved of what was expected."""
-    return _cell("; ".join(f"{one.name} {one.moved_bytes} of {one.expected_bytes}" for one in devices))
+    devices: Sequence[Moved] = run.path.devices if run.path is not None else ()
+    return "; ".join(f"{one.name} {one.moved_bytes} of {one.expected_bytes}" for one in devices)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import astuple, replace
 
+from raxl.model import measurement as m
 from raxl.model.measurement import Fault, Left
 from raxl.model.printable import clean
 from raxl.render import bench_names
-from raxl.render.bench_units import duration, size, unbroken
+from raxl.render.bench_units import about, duration, size, unbroken
 from raxl.render.columns import Column, Row, lay_out
 from raxl.render.naming import counted
 from raxl.render.text import Line, Page, Span
@@ -31,7 +32,30 @@ _OTHER_ENDS = {"alive": "", "": "", "hangs": "the other end hangs", "unknown": "
 
 
 def faults(page: Page, found: Sequence[Fault]) -> list[Line]:
-    """A row for each fault; those without an error and those that took others along first."""
+    """A row for each fault; those without an error and those that took others along first. What could not be tried is
+    told below, by its reason."""
+    return [*_tried(page, tried(found)), *_not_tried(page, [one for one in found if one.status != m.OK])]
+
+
+def tried(found: Sequence[Fault]) -> list[Fault]:
+    """Those that were done."""
+    return [one for one in found if one.status == m.OK]
+
+
+def _not_tried(page: Page, found: Sequence[Fault]) -> list[Line]:
+    reasons: dict[str, list[str]] = {}
+    for one in found:
+        reasons.setdefault(clean(one.error).strip().rstrip(".") or "no reason given", []).append(one.transport)
+    if not reasons:
+        return []
+    told = [
+        f"{', '.join(map(bench_names.transport, dict.fromkeys(transports)))}: {why}"
+        for why, transports in reasons.items()
+    ]
+    return page.fold(f"not tried  {'; '.join(told)}", 3, "dim", (f"{UNKNOWN}  ", "dim"))
+
+
+def _tried(page: Page, found: Sequence[Fault]) -> list[Line]:
     if not found:
         return []
     ranked = sorted(found, key=lambda one: -badness(one))
@@ -86,7 +110,7 @@ def _row(one: Fault, *, has_pair: bool, has_size: bool) -> Row:
 
 def _stayed(one: Fault) -> Left:
     """What was left, without the little memory that an interpreter takes meanwhile: no buffer of the transfer's size
-    is among it. Fewer sockets than before are none that stayed: the other end's are gone with it."""
+    is among it. In files of an older raxl fewer sockets than before are a number below 0."""
     memory, sockets = one.left.memory_bytes, one.left.sockets
     return replace(
         one.left,
@@ -99,9 +123,9 @@ def _left(one: Fault) -> Span:
     """`2 sockets, 64 MiB shared memory`; `nothing` only where all of it was read."""
     left = _stayed(one)
     told = [
-        f"{size(left.memory_bytes)} memory" if left.memory_bytes else "",
+        f"{about(left.memory_bytes)} memory" if left.memory_bytes else "",
         counted(left.sockets, "socket") if left.sockets else "",
-        f"{size(left.shared_memory_bytes)} shared memory" if left.shared_memory_bytes else "",
+        f"{about(left.shared_memory_bytes)} shared memory" if left.shared_memory_bytes else "",
         counted(left.actors, "actor") if left.actors else "",
     ]
     if any(told):
@@ -115,7 +139,7 @@ def _left(one: Fault) -> Span:
 def table(found: Sequence[Fault]) -> str:
     """The same for a document, in Markdown, and nothing of it cut."""
     rows = [["transport", "fault", "error in", "what came", "other end", "left behind", "next transfer"], ["---"] * 7]
-    for one in found:
+    for one in tried(found):
         cells = [text.replace("|", "\\|") for text, _ in _row(one, has_pair=False, has_size=False)]
         kind, transport, _, _, error_in, other_end, left, then, came = cells
         rows.append([f"`{transport}`", kind, error_in, came, other_end, left, then])

@@ -16,6 +16,8 @@ _HELPS = {
     "raxl_bench_samples": "How many transfers were timed.",
     "raxl_bench_stalls": "How many of them took more than three times the median.",
     "raxl_bench_latency_seconds": "Time of one transfer by quantile: 0 is the least, 1 the most.",
+    "raxl_bench_latency_ci95_low_seconds": "Where the interval begins that holds the median in 95 of 100 runs.",
+    "raxl_bench_latency_ci95_high_seconds": "Where that interval ends.",
     "raxl_bench_bandwidth_bytes_per_second": "The size by the median time, one direction.",
     "raxl_bench_bandwidth_ci95_low_bytes_per_second": "Where the interval begins that holds it in 95 of 100 runs.",
     "raxl_bench_bandwidth_ci95_high_bytes_per_second": "Where that interval ends.",
@@ -115,6 +117,8 @@ def _run(found: Families, run: Run) -> None:
         for quantile, value in (("0", time.min), ("0.5", time.p50), ("0.95", time.p95), ("0.99", time.p99)):
             found.add("raxl_bench_latency_seconds", {**labels, "quantile": quantile}, value)
         found.add("raxl_bench_latency_seconds", {**labels, "quantile": "1"}, time.max)
+        found.add("raxl_bench_latency_ci95_low_seconds", labels, time.ci95_low)
+        found.add("raxl_bench_latency_ci95_high_seconds", labels, time.ci95_high)
     if speed := run.bandwidth_bytes_per_second:
         found.add("raxl_bench_bandwidth_bytes_per_second", labels, speed.median)
         found.add("raxl_bench_bandwidth_ci95_low_bytes_per_second", labels, speed.ci95_low)
@@ -138,6 +142,7 @@ def _fault(found: Families, fault: Fault) -> None:
     labels = {"transport": fault.transport, **_ends(fault.source, fault.target), "fault": fault.kind}
     labels["size_bytes"] = str(fault.size_bytes)
     told = {"other_end": fault.other_end, "next_transfer": fault.next_transfer, "error": fault.error}
+    told["status"] = fault.status
     found.add("raxl_bench_fault", {**labels, **told}, 1)
     found.add("raxl_bench_fault_seconds_to_error", labels, fault.seconds_to_error)
     for name, what in _BYTES.items():

@@ -13,7 +13,7 @@ from raxl.render.columns import Column, Row, lay_out
 from raxl.render.naming import counted
 from raxl.render.quantity import listed
 from raxl.render.text import Line, Page, Span
-from raxl.render.unknown import UNKNOWN
+from raxl.render.unknown import REMARK, UNKNOWN
 
 _COLUMNS = (
     Column("TRANSPORT", least=14),
@@ -36,6 +36,7 @@ def regressions(page: Page, found: Sequence[Regression]) -> list[Line]:
     lines = _table(page, worse)
     if len(worse) > _MOST_ROWS:
         lines += page.fold(f"{len(worse) - _MOST_ROWS} more in the JSON", 3, "dim", ("   ", ""))
+    lines += _remarks(page, [one for one in found if one.status != m.INCOMPARABLE and one.reason])
     lines += _incomparable(page, [one for one in found if one.status == m.INCOMPARABLE])
     others = [
         f"{counted(count, 'figure')} {words}"
@@ -72,11 +73,16 @@ def _value(one: Regression, value: float | None) -> Span:
     return (rate(value) if one.metric == _BANDWIDTH else duration(value)), ""
 
 
+def _remarks(page: Page, found: Sequence[Regression]) -> list[Line]:
+    """What is odd about figures that were compared, by what it is."""
+    lines: list[Line] = []
+    for why, rows in _by_reason(found)[:_MOST_REASONS]:
+        lines += page.fold(f"{counted(len(rows), 'figure')}: {why}", 3, "dim", (f"{REMARK}  ", "dim"))
+    return lines
+
+
 def _incomparable(page: Page, found: Sequence[Regression]) -> list[Line]:
-    reasons: dict[str, list[Regression]] = {}
-    for one in found:
-        reasons.setdefault(clean(one.reason or "no reason given").rstrip("."), []).append(one)
-    ranked = sorted(reasons.items(), key=lambda item: -len(item[1]))
+    ranked = _by_reason(found)
     lines: list[Line] = []
     for why, rows in ranked[:_MOST_REASONS]:
         names = listed(list(dict.fromkeys(bench_names.transport(row.transport) for row in rows)))
@@ -86,3 +92,11 @@ def _incomparable(page: Page, found: Sequence[Regression]) -> list[Line]:
         more = counted(len(ranked) - _MOST_REASONS, "other reason")
         lines += page.fold(f"not comparable for {more} in the JSON", 3, "dim", (f"{UNKNOWN}  ", "dim"))
     return lines
+
+
+def _by_reason(found: Sequence[Regression]) -> list[tuple[str, list[Regression]]]:
+    """The figures by their reason, the reason of most of them first."""
+    reasons: dict[str, list[Regression]] = {}
+    for one in found:
+        reasons.setdefault(clean(one.reason or "no reason given").rstrip("."), []).append(one)
+    return sorted(reasons.items(), key=lambda item: -len(item[1]))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from raxl.model import measurement as m
-from raxl.model.measurement import Ceiling, Run
+from raxl.model.measurement import Bandwidth, Ceiling, Run
 from raxl.model.printable import clean
 from raxl.render import bench_names
 from raxl.render.bench_pairs import CEILINGS, Group, Key, key, middle, worst
@@ -52,6 +52,8 @@ _STATES: dict[str, Style] = {
 _VERDICTS = {m.PROVEN: "proven", m.UNVERIFIED: "not proven", m.WENT_ELSEWHERE: "not taken"}
 _NO_RATE = (m.MAPPED, m.CORRUPT, m.FAILED)
 _MOST_CEILINGS = 3
+_WIDE = 0.5
+"""Of an interval that reaches further than this share of the median, both ends are told."""
 _MEMORY = "memory"
 
 
@@ -201,8 +203,7 @@ class _Figures:
         for run in runs:
             speed = run.bandwidth_bytes_per_second if run and run.status not in _NO_RATE else None
             numbers.append(self._rates.number(speed.median) if speed else "")
-            half = max(speed.ci95_high - speed.median, speed.median - speed.ci95_low) if speed else 0.0
-            errors.append(f" ±{self._rates.number(half)}" if speed and has_intervals else "")
+            errors.append(f" {self._interval(speed)}" if speed and has_intervals else "")
         wide, after = max(map(len, numbers), default=0), max(map(len, errors), default=0)
         cells: list[Span] = []
         for run, number, error in zip(runs, numbers, errors, strict=True):
@@ -211,6 +212,13 @@ class _Figures:
             else:
                 cells.append((f"{number:>{wide}} {self._rates.name}{error:<{after}}".rstrip(), _doubt(run)))
         return cells
+
+    def _interval(self, speed: Bandwidth) -> str:
+        """`±0.7`; `61.2–240.9` where one side is so wide that it says nothing of the other."""
+        half = max(speed.ci95_high - speed.median, speed.median - speed.ci95_low)
+        if half <= _WIDE * speed.median:
+            return f"±{self._rates.number(half)}"
+        return f"{self._rates.number(speed.ci95_low)}–{self._rates.number(speed.ci95_high)}"
 
     def _spread_column(self, every: Sequence[Sequence[Run]]) -> list[Span]:
         """`118.2–119.4`: the slowest and the fastest of the pairs that are alike."""

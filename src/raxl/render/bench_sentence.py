@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 from raxl.model import measurement as m
-from raxl.model.measurement import Bench, Run
+from raxl.model.measurement import Bench, Regression, Run
 from raxl.model.printable import clean
 from raxl.render import bench_names
-from raxl.render.bench_faults import badness
+from raxl.render.bench_faults import badness, tried
 from raxl.render.bench_notes import measured
 from raxl.render.bench_pairs import CEILINGS, Group, differ, key, middle
 from raxl.render.bench_screening import further, screened
@@ -20,8 +20,8 @@ from raxl.render.naming import counted
 from raxl.render.quantity import listed
 
 _MOST_NAMES = 3
-_INSTALL = "install"
-"""What a reason says that is a step to take."""
+_STEPS = ("install", "smaller --sizes")
+"""What a reason says that has a step to take in it."""
 _STATES = {m.MISMATCH: "did not go where it claims", m.SUSPECT: "is faster than it can be", m.CORRUPT: "is corrupt"}
 _STATES_OF_MANY = {
     m.MISMATCH: "did not go where they claim",
@@ -42,7 +42,8 @@ def _measured(document: Bench, groups: Sequence[Group]) -> str:
     if not groups and (told := summary(document.runs)):
         return told
     if not groups and document.faults and not missing:
-        return f"{counted(len(document.faults), 'fault')} tried; no speed was measured."
+        done = len(tried(document.faults))
+        return f"{counted(done, 'fault')} tried; no speed was measured." if done else "No fault could be tried."
     if not groups:
         if missing:
             every = "the transport" if len(missing) == 1 else f"none of the {len(missing)} transports"
@@ -64,9 +65,7 @@ def _measured(document: Bench, groups: Sequence[Group]) -> str:
 def _fastest(groups: Sequence[Group]) -> str:
     """`; tcp is the fastest at 64 MiB, 119 MB/s, 99 % of the ceiling`: of the pairs that are most."""
     rule = max(groups, key=lambda group: len(group.pairs))
-    runs = [
-        run for run in rule.runs if run.size_bytes == rule.headline and run.bandwidth_bytes_per_second and _counts(run)
-    ]
+    runs = [run for run in _at_headline(rule) if run.bandwidth_bytes_per_second and _counts(run)]
     few = 2 * len(rule.pairs) < sum(len(group.pairs) for group in groups)
     if not runs or few or rule.pairs[0].pattern in m.COLLECTIVES:
         return ""
@@ -76,11 +75,16 @@ def _fastest(groups: Sequence[Group]) -> str:
     of = f", {percent(best.ceiling.ratio)} of the ceiling" if best.ceiling else ""
     where = "" if len(groups) == 1 else f" on {counted(len(rule.pairs), 'pair')}"
     name = bench_names.lines(rule.keys)[key(best)]
-    does = f"is the fastest{where}:" if len(rivals) > 1 else f"reaches{where}"
+    of_what = " of those that move bytes" if any(run.status == m.MAPPED for run in _at_headline(rule)) else ""
+    does = f"is the fastest{of_what}{where}:" if len(rivals) > 1 else f"reaches{where}"
     ways = [_speed(run) for run in runs if key(run) == key(best)]
     if rule.is_one and differ(rule.pairs[0]) and len(ways) > 1:
         return f"; {name} {does} {rate(max(ways))} one way, {rate(min(ways))} the other at {size(rule.headline)}"
     return f"; {name} {does} {rate(_speed(best))} at {size(rule.headline)}{of}"
+
+
+def _at_headline(group: Group) -> list[Run]:
+    return [run for run in group.runs if run.size_bytes == group.headline]
 
 
 def _counts(run: Run) -> bool:
@@ -113,19 +117,26 @@ def _analysed(document: Bench) -> str:
         more = [f"{len(names) - _MOST_NAMES} more"] if len(names) > _MOST_NAMES else []
         told.append(f"Slow: {listed([*names[:_MOST_NAMES], *more])}.")
     if document.regressions:
-        counts = Counter(one.status for one in document.regressions)
-        worse = f"{counted(counts[m.REGRESSED], 'figure')} worse than the baseline" if counts[m.REGRESSED] else ""
-        unlike = f"{counts[m.INCOMPARABLE]} not comparable" if counts[m.INCOMPARABLE] else ""
-        all_well = "" if worse else "nothing worse than the baseline"
-        text = ", ".join(filter(None, (worse or all_well, unlike)))
-        told.append(f"{text[:1].upper()}{text[1:]}.")
-    if document.faults:
-        bad = sum(badness(one) > 0 for one in document.faults)
-        of = counted(len(document.faults), "fault")
-        badly = of if bad == len(document.faults) else f"{bad} of {of}"
+        told.append(_beside_baseline(document.regressions))
+    if done := tried(document.faults):
+        bad = sum(badness(one) > 0 for one in done)
+        of = counted(len(done), "fault")
+        badly = of if bad == len(done) else f"{bad} of {of}"
         told.append(f"{of}: each gave an error and left nothing." if not bad else f"{badly} did not end well.")
 
     return " ".join(told)
+
+
+def _beside_baseline(found: Sequence[Regression]) -> str:
+    """`Nothing worse than the baseline, 2 not comparable.`: well is only what was compared."""
+    counts = Counter(one.status for one in found)
+    worse = f"{counted(counts[m.REGRESSED], 'figure')} worse than the baseline" if counts[m.REGRESSED] else ""
+    unlike = f"{counts[m.INCOMPARABLE]} not comparable" if counts[m.INCOMPARABLE] else ""
+    well = "nothing worse than the baseline"
+    if counts[m.INCOMPARABLE] == len(found):
+        well, unlike = "no figure could be compared with the baseline", ""
+    text = ", ".join(filter(None, (worse or well, unlike)))
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _next(document: Bench) -> str:
@@ -137,9 +148,11 @@ def _next(document: Bench) -> str:
         return "Next: put right what is marked above and measure again."
     if any(one.status == m.REGRESSED for one in document.regressions):
         return "Next: raxl diff with a snapshot of before says what changed."
-    usable = states - {m.UNAVAILABLE, m.FAILED}
-    if not usable and states:
-        steps = [run.error for run in document.runs if run.error and _INSTALL in run.error]
+    is_usable = bool(states - {m.UNAVAILABLE, m.FAILED})
+    # What is not available is no step where others are.
+    without = [run for run in document.runs if run.status == m.FAILED or not is_usable]
+    steps = [run.error for run in without if run.error and any(word in run.error for word in _STEPS)]
+    if steps or (states and not is_usable):
         return f"Next: {_step(steps[0])}" if steps else ""
     if not document.runs and not document.faults:
         return "Next: raxl bench-transport --pairs all."

@@ -13,6 +13,7 @@ from raxl.render.text import UNBREAKABLE
 _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 _RATES = ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"))
 _AMOUNTS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
+_BINARY = {1 << 40: "TiB", 1 << 30: "GiB", 1 << 20: "MiB", 1 << 10: "KiB", 1: "B"}
 _LONGEST = 100_000
 """From here on a number is read more easily in the next larger unit."""
 _MOST_DECIMALS = 3
@@ -70,8 +71,17 @@ def amount(size_bytes: float) -> str:
     return _alone(size_bytes, _AMOUNTS)
 
 
-def size(size_bytes: float) -> str:
-    """The size of a transfer or of memory: `64 MiB`."""
+def size(size_bytes: int) -> str:
+    """The size of a transfer, exactly: `64 MiB`, `1.5 MiB`, `65537 B`: two sizes are never called the same."""
+    unit = max((one for one in _BINARY if one <= size_bytes), default=1)
+    if 10 * size_bytes % unit == 0:
+        return about(size_bytes)
+    whole = max(one for one in _BINARY if size_bytes % one == 0)
+    return f"{size_bytes // whole} {_BINARY[whole]}"
+
+
+def about(size_bytes: float) -> str:
+    """An amount of memory, or a size that was worked out: `49.1 MiB`."""
     return binary_size(round(size_bytes)).replace(".0 ", " ")
 
 

@@ -108,6 +108,8 @@ class End(Protocol):
     handle: Any
     """Ray's handle of the actor, for the transports that are Ray's own: `handle.run.remote(function, …)`."""
     pid: int
+    is_of_raxl: bool
+    """Whether its Ray was started by raxl, for this run alone."""
 
     def start(self, function: Callable[..., Any], *arguments: Any) -> Pending:
         """Begins `function(state, *arguments)` there; `state` is a dict that the end keeps."""

@@ -23,13 +23,15 @@ class RayEnd:
         has_tensors: bool,
         gpus: float = 0.0,
     ) -> None:
-        """`node`: `id`, `name` and `address` as Ray says them. `modules`: what `raxl.host.pack.modules` gave, or Ray's
-        reference to it. `has_tensors`: prepared for Ray Direct Transport. `gpus`: so many Ray gives it."""
+        """`node`: `id`, `name` and `address` as Ray says them, and `is_of_raxl`. `modules`: what
+        `raxl.host.pack.modules` gave, or Ray's reference to it. `has_tensors`: prepared for Ray Direct Transport.
+        `gpus`: so many Ray gives it."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         import ray
 
         self.node, self.node_id, self.address = str(node["name"]), str(node["id"]), str(node["address"])
+        self.is_of_raxl = bool(node.get("is_of_raxl"))
         options: dict[str, Any] = {"num_cpus": 0, "max_restarts": 0, "max_task_retries": 0}
         if gpus:
             options["num_gpus"] = gpus

@@ -12,6 +12,8 @@ import subprocess
 from contextlib import suppress
 from typing import Any, Mapping
 
+from raxl.transfer import memory_left
+
 _PREFIXES = ("UCX_", "NCCL_", "RCCL_", "GLOO_", "FI_", "TP_SOCKET_IFNAME")
 _SECRET = re.compile(r"TOKEN|SECRET|PASSW|KEY|CREDENTIAL", re.IGNORECASE)
 _PACKAGES = ("ray", "torch", "numpy", "nixl", "cupy")
@@ -45,7 +47,7 @@ def read(state: dict[str, Any], address: str) -> dict[str, Any]:
         "steal_seconds": _steal(),
         "governor": _line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         "cpu_hertz": _hertz(),
-        "memory_available_bytes": _available(),
+        "memory_available_bytes": memory_left.available(),
         "shared_memory_bytes": _free(_SHARED_MEMORY),
     }
 
@@ -116,10 +118,11 @@ def _memory() -> int:
     return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30))
 
 
-def _nics(interfaces: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def _nics(interfaces: Mapping[str, Mapping[str, Any]]) -> list[dict[str, int | None]]:
     """Kinds, not names: a class of hardware has many machines."""
     real = [one for one in interfaces.values() if not one["is_virtual"]]
-    return sorted(f"{one['speed_bits_per_second']} bit/s, MTU {one['mtu']}" for one in real)
+    kinds = [{name: one[name] for name in ("speed_bits_per_second", "mtu")} for one in real]
+    return sorted(kinds, key=repr)
 
 
 def _load() -> float:
@@ -135,15 +138,6 @@ def _steal() -> float | None:
 def _hertz() -> int | None:
     kilohertz = _integer("/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq")
     return kilohertz * 1000 if kilohertz else None
-
-
-def _available() -> int | None:
-    try:
-        with open("/proc/meminfo", encoding="ascii") as file:
-            found = re.search(r"^MemAvailable:\s+([0-9]+) kB", file.read(), re.MULTILINE)
-    except OSError:
-        return None
-    return int(found[1]) * 1024 if found else None
 
 
 def _free(folder: str) -> int | None:

@@ -71,12 +71,15 @@ def latency_of(samples: Sequence[float]) -> Latency | None:
     """Seconds, of seconds; None without a sample. Of fewer than twenty, p95 is the slowest."""
     if not samples:
         return None
+    known = interval(samples)
     return Latency(
         p50=median(samples),
         p95=percentile(samples, 0.95),
         p99=percentile(samples, 0.99) if len(samples) >= LEAST_FOR_P99 else None,
         min=min(samples),
         max=max(samples),
+        ci95_low=known.low if known else None,
+        ci95_high=known.high if known else None,
     )
 
 

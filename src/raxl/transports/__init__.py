@@ -25,7 +25,8 @@ class TransportPlugin(Protocol):
     way: str
     """What it goes over within a node: `loopback` or `memory`; `target` where nothing leaves the target."""
 
-    # A plug-in may have three more. `gpus`: of its GPUs, how many each end needs Ray to give it where `devices` names
+    # A plug-in may have four more. `takes`: which of `streams` and `bidirectional` of a `Transfer` it does; without it,
+    # none. `gpus`: of its GPUs, how many each end needs Ray to give it where `devices` names
     # `cuda` (1.0). `prepare()`: run in the driver before the ends are made, where what is registered with Ray has to
     # be; raises `Unavailable`. `open_sync(trainers, readers)`: where `patterns` names `weight-sync`, sets up what moves
     # a list of tensors from all of the first to each of the others (`raxl.transfer.sync`); raises `Unavailable`.

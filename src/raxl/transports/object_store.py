@@ -11,7 +11,7 @@ import time
 from typing import Any, Mapping
 
 from raxl.model.measurement import FRESH, P2P, WEIGHT_SYNC
-from raxl.transfer import End, EndFailed, Ends, Session, Taken, Transfer, payload
+from raxl.transfer import End, EndFailed, Ends, Session, Taken, Transfer, amounts, payload
 from raxl.transfer.statistics import median
 from raxl.transfer.sync import SyncSession, dealt
 from raxl.transfer.sync_objects import Objects
@@ -172,6 +172,10 @@ def _room(end: End, size: int) -> None:
 
     nodes = [node for node in ray.nodes() if node["NodeID"] == end.node_id]  # type: ignore[no-untyped-call]
     room = nodes[0]["Resources"].get("object_store_memory") if nodes else None
-    if room is not None and room < _IN_STORE * size:
-        least = f"ray start --object-store-memory={_IN_STORE * size}"
-        raise EndFailed(f"the object store of {end.node} holds {int(room)} bytes, too few for this size: {least}")
+    if room is None or room >= _IN_STORE * size:
+        return
+    step = f"ray start --object-store-memory={_IN_STORE * size}"
+    if end.is_of_raxl:
+        step = "a larger /dev/shm, of which raxl gives a Ray of its own 30 %, or smaller --sizes"
+    needed = f"needs {amounts.told(_IN_STORE * size)}, and the object store of {end.node} holds {amounts.told(room)}"
+    raise EndFailed(f"{needed}: {step}")

@@ -25,6 +25,7 @@ from raxl.transfer.timing import Timed, timed
 
 _PING_BYTES = 64 << 10
 """Up to this size it is the latency that counts."""
+_RATES = ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s"))
 
 
 class Tcp:
@@ -35,6 +36,7 @@ class Tcp:
     devices = ("cpu",)
     needs_tensor_transport = False
     way = "loopback"
+    takes = ("streams", "bidirectional")
 
     def environment(self, own: Mapping[str, str]) -> Mapping[str, str]:
         return {}
@@ -245,8 +247,12 @@ def _is_ping(transfer: Transfer) -> bool:
 
 
 def _both_ways(size: int, taken: Taken) -> str:
-    there, back = (size / median(samples) / 1e9 for samples in (taken.samples, taken.back))
-    return f"both ways at once, GB/s: {there:.3f} there, {back:.3f} back, {there + back:.3f} together"
+    there, back = (size / median(samples) for samples in (taken.samples, taken.back))
+    scale, unit = next((one for one in _RATES if there + back >= one[0]), _RATES[-1])
+    told = (
+        f"{rate / scale:.4g} {words}" for rate, words in ((there, "there"), (back, "back"), (there + back, "together"))
+    )
+    return f"both ways at once, {unit}: {', '.join(told)}"
 
 
 def _parts(view: memoryview, count: int) -> list[memoryview]:
