@@ -112,8 +112,15 @@ def test_what_is_said_of_several_is_said_once() -> None:
 def test_nodes_without_fault_share_a_line() -> None:
     calm = [well("host.shm", f"gpu-{n:02}") for n in range(6, 9)]
     told = text(of(LOST, *calm))
-    assert "gpu-06, gpu-07, gpu-08: nothing wrong, and all that matters was read" in told
+    assert "3 nodes (gpu-06–08): nothing wrong, and all that matters was read" in told
     assert told.startswith("gpu-05  ")
+
+
+def test_nodes_with_the_same_fault_are_told_together() -> None:
+    told = text(of(*(Finding("host.shm", "/dev/shm", f"gpu-{n:02}", FAIL, "64 MiB", remedy="more") for n in range(64))))
+    assert told.count("FAIL") == 1
+    assert told.startswith("64 nodes (gpu-00–63)  standard · as root on the host · 0 ok, 0 warn, 1 fail")
+    assert told.endswith("64 faults. Everything that matters here was read.\n")
 
 
 def test_what_is_suppressed_is_told_and_not_counted() -> None:

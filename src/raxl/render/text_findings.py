@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from raxl.model.finding import FAIL, OK, SKIP, UNKNOWN, WARN, Coverage, Finding, Findings
 from raxl.render.findings_words import closing, counted, gaps, healthy, named, rest
-from raxl.render.text import Line, Page, Style, display_width, parted
+from raxl.render.node_names import nodes_called
+from raxl.render.text import Line, Page, Style, display_width, parted, to_text
 
 _HEADS: dict[str, tuple[str, Style]] = {
     FAIL: ("FAIL", "fail"),
@@ -23,7 +24,8 @@ _LONGEST_CHECK = 24
 
 
 def findings(found: Findings, width: int, *, verbose: bool = False, unicode: bool = True) -> list[Line]:
-    """A block for each node where something is to be told, one line for all others, and the sentence that sums up.
+    """A block for each node where something is to be told, or for those that are told the same; one line for all
+    others, and the sentence that sums up.
 
     `verbose` shows every finding, and what each goes by.
     """
@@ -32,20 +34,27 @@ def findings(found: Findings, width: int, *, verbose: bool = False, unicode: boo
     for one in found.findings:
         own.setdefault(one.node, []).append(one)
     seen = {one.node: one for one in found.coverage}
-    calm = [one for one in found.coverage if len(seen) > 1 and not verbose and healthy(one, own[one.node])]
+    calm = [one.node for one in found.coverage if len(seen) > 1 and not verbose and healthy(one, own[one.node])]
+    alike: dict[str, tuple[list[str], list[Line]]] = {}
+    for name, told in own.items():
+        if told and name not in calm:
+            words, body = _summed(seen.get(name), told), _body(page, told, verbose)
+            alike.setdefault(f"{words}\n{to_text(body)}", ([], body))[0].append(name)
     blocks = [
-        _node(page, name, seen.get(name), told, verbose)
-        for name, told in own.items()
-        if told and seen.get(name) not in calm
+        [*_heading(page, names, text.partition("\n")[0]), *([[]] if body else []), *body]
+        for text, (names, body) in alike.items()
     ]
     if calm:
-        names = ", ".join(one.node for one in calm)
-        blocks.append(page.fold(f"{names}: nothing wrong, and all that matters was read", hang=2))
+        blocks.append(page.fold(f"{nodes_called(calm)}: nothing wrong, and all that matters was read", hang=2))
     return parted([*blocks, page.fold(closing(found), hang=0)])
 
 
-def _node(page: Page, name: str, coverage: Coverage | None, told: Sequence[Finding], verbose: bool) -> list[Line]:
-    lines = _heading(page, name, coverage, told)
+def _summed(coverage: Coverage | None, told: Sequence[Finding]) -> str:
+    return f"{coverage.levels[-1]} · {coverage.vantage} · {counted(told)}" if coverage else ""
+
+
+def _body(page: Page, told: Sequence[Finding], verbose: bool) -> list[Line]:
+    """What is wrong on a node, what could not be read, and what is known."""
     shown = [one for one in told if one.suppressed is None and (verbose or one.status in (FAIL, WARN))]
     column = min(max((display_width(one.check) for one in shown), default=0), _LONGEST_CHECK)
     body: list[Line] = []
@@ -60,13 +69,14 @@ def _node(page: Page, name: str, coverage: Coverage | None, told: Sequence[Findi
         if one.suppressed is not None:
             words = f"{one.check} {one.subject} is known until {one.suppressed.until}: {one.suppressed.reason}"
             body += page.fold(words, hang=_MARGIN, style="dim", lead=("·".ljust(_MARGIN), "dim"))
-    return [*lines, *([[]] if body else []), *body]
+    return body
 
 
-def _heading(page: Page, name: str, coverage: Coverage | None, told: Sequence[Finding]) -> list[Line]:
-    if coverage is None:
-        return page.fold(name or "all nodes", style="bold")
-    words = f"{coverage.levels[-1]} · {coverage.vantage} · {counted(told)}"
+def _heading(page: Page, names: Sequence[str], words: str) -> list[Line]:
+    """The node, or the nodes that are told the same, and how much was seen of them."""
+    name = nodes_called(names) if any(names) else "all nodes"
+    if not words:
+        return page.fold(name, style="bold")
     return page.fold(words, hang=2, style="dim", lead=(f"{name}  ", "bold"))
 
 
