@@ -94,6 +94,30 @@ def test_what_a_container_hides_is_skipped_and_may_be_required(tmp_path: Path) -
     assert (found["findings"][0]["status"], code) == ("unknown", 3)
 
 
+def test_what_is_required_by_name_may_not_go_unasked(tmp_path: Path) -> None:
+    path = written(tmp_path, variant("nvidia-hgx-h100"))
+    assert document(path, **only("ray.node-dead"))[0] == 0
+    assert document(path, require=("p0",), **only("ray.node-dead"))[0] == 0, "p0 asks for what the vantage hides"
+    code, found = document(path, require=("ray.*",), **only("ray.*"))
+    assert code == 3
+    assert "ray.node-dead" in {one["check"] for one in found["findings"] if one["status"] == "unknown"}
+    for left_out in ({"only": ("host.shm",)}, {"skip": ("nvidia.xid",)}, {"level": diagnose.Level.quick}):
+        wanted = "nvidia.hang" if "level" in left_out else "nvidia.xid"
+        with pytest.raises(UsageError, match="leaves it out"):
+            document(path, require=(wanted,), **left_out)
+    with pytest.raises(UsageError, match="leave no check"):
+        document(path, only=("host.*",), skip=("*",))
+
+
+def test_the_headline_is_green_with_exit_0_alone(tmp_path: Path) -> None:
+    """A check of a lower priority that was not answered is not all that was asked, either."""
+    path = written(tmp_path, variant("nvidia-hgx-h100", "process environment !denied"))
+    code, out, _ = run(path, **only("lib.bad-env"))
+    assert code == 3
+    assert "Nothing wrong" not in out
+    assert not document(path, **only("lib.bad-env"))[1]["coverage"][0]["complete"]
+
+
 def policy(folder: Path, text: str) -> Path:
     (folder / "policy.yaml").write_text(text)
     return folder / "policy.yaml"

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from raxl import __version__
 from raxl.checks import P0, Case, Check, engine, registry
+from raxl.checks.engine import Required
 from raxl.errors import UsageError
 from raxl.model import printable
 from raxl.model.cluster import RayNode
@@ -34,26 +35,31 @@ EVERYTHING = Wanted()
 
 
 def held(wanted: Wanted) -> None:
-    """Raises UsageError for a glob, an id or a threshold of the policy that no check has: before anything is read."""
+    """Raises UsageError, before anything is read, for a glob, an id or a threshold of the policy that no check has, for
+    a choice that leaves no check, and for a check that is required and left out."""
     known = registry.checks()
-    for globs, flag in ((wanted.only, "--only"), (wanted.skip, "--skip"), (wanted.require, "--require")):
-        _matched(globs, known, flag)
+    chosen = {one.id for one in _chosen(wanted, known)}
+    for glob in wanted.require:
+        own = _matched([glob], known, "--require")
+        if missing := sorted(set(own) - chosen) if glob != P0 else []:
+            others = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+            raise UsageError(
+                f"--require {glob} asks for {missing[0]}{others}", "--only, --skip or --level leaves it out"
+            )
+    if not chosen:
+        raise UsageError("--only and --skip leave no check")
     _policy_held(wanted.policy, known)
 
 
 def findings(inventory: Inventory, facts: Sequence[Facts], wanted: Wanted = EVERYTHING) -> Findings:
     """What the checks find of these nodes; `facts` are theirs in the same order. `held` is asked before."""
     known = registry.checks()
-    level = LEVELS.index(wanted.level)
-    chosen = [
-        one
-        for one in known
-        if LEVELS.index(one.level) <= level
-        and (not wanted.only or one.id in _matched(wanted.only, known, "--only"))
-        and one.id not in _matched(wanted.skip, known, "--skip")
-    ]
+    chosen = _chosen(wanted, known)
     cases = _cases(inventory, facts, wanted.policy)
-    required = _matched(wanted.require, known, "--require")
+    required = Required(
+        by_name=_matched([glob for glob in wanted.require if glob != P0], known, "--require"),
+        of_vantage=_matched(wanted.require, known, "--require"),
+    )
     found = engine.findings(chosen, cases, wanted.policy, inventory.created[:10], required)
     return Findings(
         FINDINGS,
@@ -63,6 +69,13 @@ def findings(inventory: Inventory, facts: Sequence[Facts], wanted: Wanted = EVER
         engine.summary(found),
         tuple(engine.coverage(found, cases, wanted.level, chosen)),
     )
+
+
+def _chosen(wanted: Wanted, known: Sequence[Check]) -> list[Check]:
+    """The checks that the level reaches and the globs leave."""
+    only, skipped = _matched(wanted.only, known, "--only"), _matched(wanted.skip, known, "--skip")
+    reached = [one for one in known if LEVELS.index(one.level) <= LEVELS.index(wanted.level)]
+    return [one for one in reached if (not wanted.only or one.id in only) and one.id not in skipped]
 
 
 def described(only: Sequence[str] = ()) -> ChecksDocument:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from typing import Optional
+from typing import NamedTuple, Optional
 
 from raxl.checks import P0, Case, Check, Verdict, unknown
 from raxl.checks.vantage import ruled_out, words
@@ -25,16 +25,28 @@ from raxl.model.finding import (
     Suppressed,
 )
 from raxl.model.policy import Policy
-from raxl.model.problem import FAILED, NOT_APPLICABLE
+from raxl.model.problem import FAILED, NOT_APPLICABLE, NOT_ASKED
+
+
+class Required(NamedTuple):
+    """Ids of checks that must be answered."""
+
+    by_name: Collection[str] = ()
+    """Also where it was not asked for what they go by: Ray, a log."""
+    of_vantage: Collection[str] = ()
+    """Where a container or a missing right hides it."""
+
+
+NOTHING = Required()
 
 
 def findings(
-    chosen: Sequence[Check], cases: Sequence[Case], policy: Policy, today: str, required: Collection[str] = ()
+    chosen: Sequence[Check], cases: Sequence[Case], policy: Policy, today: str, required: Required = NOTHING
 ) -> tuple[Finding, ...]:
     """What the checks find, the worst first.
 
-    `today` (`2026-12-31`) tells which suppressions still hold; `required` are ids of checks that may not be skipped
-    because they cannot be read from here.
+    `today` (`2026-12-31`) tells which suppressions still hold; what is `required` and was skipped because it could not
+    be read, or was not asked, is unknown.
     """
     told = [
         one
@@ -42,7 +54,7 @@ def findings(
         for one in (_of_fleet(check, cases, policy) if check.is_of_fleet else _of_nodes(check, cases, policy))
     ]
     found = [_suppressed(finding, policy, today) for finding in _without_parts(told)]
-    found = [_demanded(one) if one.is_ruled_out and one.check in required else one for one in found]
+    found = [_demanded(one) if _is_owed(one, required) else one for one in found]
     nodes = {case.node.name: place for place, case in enumerate(cases)}
     return tuple(sorted(found, key=lambda one: (STATUSES.index(one.status), nodes.get(one.node, -1), _weight(one))))
 
@@ -82,7 +94,7 @@ def coverage(found: Sequence[Finding], cases: Sequence[Case], level: str, chosen
         own = [one for one in found if one.node == case.node.name]
         not_possible = tuple(dict.fromkeys(one.check for one in own if one.is_ruled_out))
         missing = [one for one in own if one.status == UNKNOWN]
-        complete = not any(one.check in essential for one in missing) and not essential.intersection(not_possible)
+        complete = not missing and not essential.intersection(not_possible)
         reasons = Counter(reason for _, reason in {(one.check, one.reason or FAILED) for one in missing})
         levels = LEVELS[: LEVELS.index(level) + 1]
         told.append(
@@ -122,6 +134,12 @@ def _finding(check: Check, told: tuple[Verdict, bool], node: str) -> Finding:
     mark = hashlib.sha256("\0".join((check.id, node, verdict.subject, root)).encode("utf-8", "replace"))
     reference = check.reference if verdict.status in (FAIL, WARN) else None
     return Finding(check.id, reference=reference, is_ruled_out=is_ruled_out, fingerprint=mark.hexdigest()[:16], **own)
+
+
+def _is_owed(finding: Finding, required: Required) -> bool:
+    is_hidden = finding.is_ruled_out and finding.check in required.of_vantage
+    is_unasked = finding.reason == NOT_ASKED and finding.check in required.by_name
+    return finding.status == SKIP and (is_hidden or is_unasked)
 
 
 def _demanded(finding: Finding) -> Finding:

@@ -96,7 +96,7 @@ def _unread(case: Case, what: str) -> Verdict:
     """Nobody looked where the machine gave a file of another tool's alone; then there is nothing to be missed."""
     reading = versions(case)
     if reading.reason == NOT_ASKED and case.ray is None:
-        return skip("node", f"{what} was not asked")
+        return skip("node", f"{what} was not asked", NOT_ASKED)
     return unread("node", what, reading)
 
 
@@ -147,7 +147,9 @@ def _no_groups(fleet: Fleet) -> Verdict:
     if fleet and all(case.node.has_none for case in fleet):
         return not_asked(fleet, "no node has accelerators")
     words = "which libraries lie in the nodes' Pythons was not asked"
-    return unknown("cluster", NOT_ASKED, words) if any(case.ray for case in fleet) else not_asked(fleet, words)
+    return (
+        unknown("cluster", NOT_ASKED, words) if any(case.ray for case in fleet) else not_asked(fleet, words, NOT_ASKED)
+    )
 
 
 def collected(told: Mapping[str, Any]) -> dict[str, str]:

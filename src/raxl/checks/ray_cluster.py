@@ -12,7 +12,7 @@ from raxl.checks.raylets import environments, silence, versions
 from raxl.checks.words import listed
 from raxl.model.cluster import ALIVE, DEAD, DRAINING, Cluster, RayNode
 from raxl.model.finding import STANDARD, Evidence
-from raxl.model.problem import NOT_ASKED
+from raxl.model.problem import NOT_APPLICABLE, NOT_ASKED
 
 _IGNORING = ("RAY_IGNORE_VERSION_MISMATCH", "RAY_DEFAULT_PYTHON_VERSION_MATCH_LEVEL")
 _MOST = 256
@@ -23,9 +23,9 @@ def only(fleet: Fleet) -> str | None:
     return fleet[0].node.name if len(fleet) == 1 else None
 
 
-def not_asked(fleet: Fleet, why: str) -> Verdict:
+def not_asked(fleet: Fleet, why: str, reason: str = NOT_APPLICABLE) -> Verdict:
     """Why there is nothing to say of nodes together."""
-    return replace(skip("node" if only(fleet) else "cluster", why), node=only(fleet))
+    return replace(skip("node" if only(fleet) else "cluster", why, reason), node=only(fleet))
 
 
 @check(
@@ -49,7 +49,7 @@ def node_dead(fleet: Fleet) -> Iterator[Verdict]:
     """
     cluster = next((case.cluster for case in fleet if case.cluster is not None), None)
     if cluster is None:
-        yield not_asked(fleet, "no Ray was asked")
+        yield not_asked(fleet, "no Ray was asked", NOT_ASKED)
         return
     names = {case.node.ray_node_id: case.node.name for case in fleet}
     alive = [one for one in cluster.nodes if one.state != DEAD]
@@ -153,7 +153,7 @@ def _runs(case: Case) -> _Runs:
 
 def _unread(fleet: Fleet, cluster: Cluster | None) -> Iterator[Verdict]:
     if cluster is None:
-        yield not_asked(fleet, "no Ray was asked, and none is known to be installed")
+        yield not_asked(fleet, "no Ray was asked, and none is known to be installed", NOT_ASKED)
     else:
         yield unknown("cluster", NOT_ASKED, "which Ray the nodes run was read on none of them")
 

@@ -182,7 +182,7 @@ def node_labels(case: Case) -> Iterator[Verdict]:
     alone. The type of the accelerators is `ray.accelerator-type`.
     """
     if (why := unasked(case)) is not None or case.ray is None or case.cluster is None:
-        yield why or skip("node", "no Ray was asked")
+        yield why or skip("node", "no Ray was asked", NOT_ASKED)
         return
     held = label_check.checked([labels.of_node(case.node, case.cluster)], case.cluster, ())[0].check
     differences = held.differences if held else ()

@@ -65,7 +65,7 @@ def _expected(case: Case, problems: dict[str, Problem]) -> Iterator[Verdict]:
     cut = any(map(ray_usable.is_cut, case.node.accelerators))
     told = [one for name, one in problems.items() if not (cut and name == "GPU")]
     if not told:
-        yield unheard(case) or skip("node", "no Ray was asked")
+        yield unheard(case) or skip("node", "no Ray was asked", NOT_ASKED)
     for one in told:
         words, _, step = one.message.rpartition("): ")
         if not raylets(case):
@@ -148,7 +148,7 @@ def phantom_accelerator(case: Case) -> Iterator[Verdict]:
     tree that was not read says nothing: unknown (ray #45302, #63322).
     """
     if (why := unasked(case)) is not None or case.ray is None:
-        yield why or skip("node", "no Ray was asked")
+        yield why or skip("node", "no Ray was asked", NOT_ASKED)
         return
     registered = {name: case.ray.resources[name] for name in RESOURCES if case.ray.resources.get(name)}
     bus = case.node.looked_for.pci_functions
@@ -240,7 +240,7 @@ def accelerator_type(case: Case) -> Iterator[Verdict]:
     counts where it names a model that is there.
     """
     if (why := unasked(case)) is not None or case.ray is None:
-        yield why or skip("node", "no Ray was asked")
+        yield why or skip("node", "no Ray was asked", NOT_ASKED)
         return
     given = [case.ray.labels[_TYPE]] if _TYPE in case.ray.labels else []
     given += [name.partition(":")[2] for name in case.ray.resources if name.startswith("accelerator_type:")]

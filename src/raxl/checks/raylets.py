@@ -28,7 +28,7 @@ class Environment(NamedTuple):
 def unasked(case: Case) -> Verdict | None:
     """Why nothing can be said of Ray's view of the node; None where it is alive, and the node was read."""
     if case.ray is None:
-        return skip("node", "no Ray was asked")
+        return skip("node", "no Ray was asked", NOT_ASKED)
     if case.ray.state == DEAD:
         return skip("node", "Ray has the node as dead")
     return unheard(case)

@@ -109,7 +109,7 @@ class Coverage:
     levels: tuple[str, ...]
     """The levels whose checks ran."""
     complete: bool
-    """Whether every check of the first priority that applies was answered."""
+    """Whether every check that applies was answered, and none of the first priority was hidden by the vantage."""
     not_possible_here: tuple[str, ...] = ()
     """Checks that this vantage rules out."""
     unknown_reasons: Mapping[str, int] = field(default_factory=dict)
