@@ -83,7 +83,7 @@ def uncorrectable(case: Case) -> Iterator[Verdict]:
     yield from _of_none(case)
 
 
-@check("amd.ras-ce", "No AMD GPU has errors that wait to strike", P1, QUICK, "drain", reference=_RAS)
+@check("amd.ras-ce", "No AMD GPU has errors that wait to strike", P0, QUICK, "drain", reference=_RAS)
 def corrected(case: Case, link_errors: float = 1) -> Iterator[Verdict]:
     """Corrected errors harm nothing; deferred ones are data already spoilt that nobody has read yet.
 
