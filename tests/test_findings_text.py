@@ -113,6 +113,8 @@ def test_nodes_without_fault_share_a_line() -> None:
     calm = [well("host.shm", f"gpu-{n:02}") for n in range(6, 9)]
     told = text(of(LOST, *calm))
     assert "3 nodes (gpu-06–08): nothing wrong, and all that matters was read" in told
+    together = text(of(LOST, *calm, well("fleet.coverage", ""), nodes=("gpu-05", "gpu-06", "gpu-07", "gpu-08")))
+    assert together == told, "what is well of all nodes together needs no block"
     assert told.startswith("gpu-05  ")
 
 

@@ -43,6 +43,7 @@ def findings(found: Findings, width: int, *, verbose: bool = False, unicode: boo
     blocks = [
         [*_heading(page, names, text.partition("\n")[0]), *([[]] if body else []), *body]
         for text, (names, body) in alike.items()
+        if body or seen.get(names[0])
     ]
     if calm:
         blocks.append(page.fold(f"{nodes_called(calm)}: nothing wrong, and all that matters was read", hang=2))
