@@ -8,7 +8,6 @@ import pytest
 
 import captures
 from raxl.collect import assemble, inputs
-from raxl.errors import UnknownForm
 from raxl.model.node import Node
 from test_captures import entries, node_of
 
@@ -35,9 +34,7 @@ def version(node: Node, name: str) -> list[str]:
 @pytest.mark.parametrize("entry", chosen("gaudi"))
 def test_gaudi(entry: dict[str, Any]) -> None:
     if entry["path"].endswith(KERNEL_LOGS):
-        assert captures.CORPUS is not None
-        with pytest.raises(UnknownForm):
-            inputs.opened([str(captures.CORPUS / entry["path"])])
+        assert node_of(entry).accelerators == (), "a log lists no devices"
         return
     truth, node = dict(entry["ground_truth"]), node_of(entry)
     devices = node.accelerators

@@ -110,7 +110,8 @@ def test_another_ray_than_the_clusters_is_told_with_both_versions(lab: Lab, anot
     import ray
 
     here = ".".join(map(str, sys.version_info[:3]))
-    done = discover(lab, "--address", form.format(head=lab.head.address), host=1, PYTHONPATH=another_ray)
+    way = ("--address", form.format(head=lab.head.address), "--timeout", "60")  # Ray Client starts a server first
+    done = discover(lab, *way, host=1, PYTHONPATH=another_ray)
     assert refused(done) == (
         f"the versions differ from the cluster's (it runs Ray {ray.__version__}, Python {here}; here are Ray 2.49.1, "
         f"Python {here}). --address {lab.dashboard} needs neither: a job on the head does the asking"
