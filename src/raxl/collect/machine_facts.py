@@ -85,7 +85,15 @@ def networks(asked: ReplayHost) -> Mapping[str, Reading]:
 
 def variables(asked: ReplayHost) -> Reading:
     """The allowed part of the asking process's environment, or what a file of variables says."""
-    own, told = system.ask(asked).environment, asked.document(environment.FORM)
+    own, told = system.ask(asked).environment, given_variables(asked)
     if not own.known and told.known:
-        return Reading(environment.variables(told.value), environment.FORM)
+        return told
     return Reading(own.value, "environ(7)", own.reason, own.message)
+
+
+def given_variables(asked: ReplayHost) -> Reading:
+    """What files of variables say."""
+    told = asked.document(environment.FORM)
+    if not told.known:
+        return Reading(None, environment.FORM, told.reason, told.message)
+    return Reading(environment.variables(told.value), environment.FORM)
