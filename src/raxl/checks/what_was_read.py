@@ -37,9 +37,9 @@ def inputs(case: Case) -> Iterator[Verdict]:
 def disagreement(case: Case) -> Iterator[Verdict]:
     """Two sources that say two things of one: at most one of them is right, and nothing tells which.
 
-    Read: every value that two sources tell: of devices, adapters and their ports, of the driver's version, and of variables
-    that a file and the machine's own environment set. Each contradiction is unknown, with both values and their
-    sources; of a port the worse one is judged.
+    Read: every value that two sources tell: of devices, adapters and their ports, of the driver's version, and of
+    variables that a file and the machine's own environment set. Each contradiction is unknown, with both values and
+    their sources; of a port the worse one is judged, of a variable the file's.
 
     Not to be confused: what Ray registered is held against the hardware by ray.resource-vs-hardware, how many devices
     there are by the checks of their vendors, and two snapshots that differ are told by node.inputs.
