@@ -244,3 +244,36 @@ def test_totals_of_several_nodes_are_no_node_s_own(folder: Path) -> None:
     found = together(file(folder, "ray.txt", f"{totals}\n"), file(folder, "gpus.txt", LIST))
     for check in ("ray.resource-vs-hardware", "ray.phantom-accelerator"):
         assert statuses(found, check) == {"node": "unknown"}
+
+
+def test_two_outputs_of_one_tool_both_count(folder: Path) -> None:
+    up = file(folder, "up.txt", IBSTAT.format("mlx5_1", "Active", "LinkUp", 400))
+    down = file(folder, "down.txt", IBSTAT.format("mlx5_1", "Initializing", "LinkUp", 400))
+    for order in permutations([up, down]):
+        assert statuses(together(*order), "ib.port-state") == {"mlx5_1/1": "fail"}
+
+
+QUERY = """==============NVSMI LOG==============
+
+Driver Version                            : 570.133.20
+CUDA Version                              : 12.8
+
+Attached GPUs                             : 1
+GPU 00000000:19:00.0
+    Product Name                          : NVIDIA H100 80GB HBM3
+    Persistence Mode                      : Enabled
+    Remapped Rows
+        Correctable Error                 : 0
+        Uncorrectable Error               : {}
+        Pending                           : No
+        Remapping Failure Occurred        : {}
+"""
+
+
+def test_nvidia_smi_that_contradicts_nvml_is_told(folder: Path) -> None:
+    paths = [snapshot(folder, "healthy", variant(HEALTHY)), file(folder, "q.txt", QUERY.format(8, "Yes"))]
+    for order in permutations(paths):
+        told = [one.message for one in of(together(*order), "node.disagreement") if one.status == "unknown"]
+        assert any("remap failure of nvidia:0" in one for one in told)
+    agreeing = file(folder, "q.txt", QUERY.format(0, "No"))
+    assert statuses(together(paths[0], agreeing), "node.disagreement") == {"node": "ok"}

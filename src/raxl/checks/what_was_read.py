@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from raxl.checks import P0, P1, Case, Verdict, check, ok, unknown
 from raxl.checks.raylets import unheard
+from raxl.model.facts import NOT_READ
 from raxl.model.finding import QUICK, Evidence
 from raxl.model.problem import DISAGREEMENT, UNREAD
 
@@ -50,8 +51,20 @@ def disagreement(case: Case) -> Iterator[Verdict]:
         words = f"readings of {one.subject} contradict each other: {one.message}"
         shown = [Evidence(source, one.message) for source in one.evidence]
         yield unknown(subject or field, DISAGREEMENT, words, *shown, root=one.subject + one.message)
-    if not told:
+    own = list(_of_devices(case))
+    yield from own
+    if not told and not own:
         yield unheard(case) or ok("node", "no two readings contradict each other")
+
+
+def _of_devices(case: Case) -> Iterator[Verdict]:
+    """What two sources say of the health of one device."""
+    for device, readings in case.facts.devices.items():
+        for question, words in readings.get("contradictions", NOT_READ).value or ():
+            name = question.replace("_", " ")
+            yield unknown(
+                device, DISAGREEMENT, f"readings of {name} of {device} contradict each other: {words}", root=name
+            )
 
 
 def _is_elsewhere(subject: str) -> bool:

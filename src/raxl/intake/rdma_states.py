@@ -53,11 +53,9 @@ def readings(host: Host) -> list[Ports]:
 
 
 def _of_tool(tool: str, names: _Names, text: str) -> Ports:
-    """What one tool says; of a port that several of its outputs name, the worse."""
-    found: Ports = {}
-    for block in rdma_blocks.blocks(text, tool):
-        own = {f"{block.name}/{number}": _port(tool, names, fields) for number, fields in block.ports.items()}
-        found = worse(found, own)
+    """What one tool says; of a port that it was asked of twice, the worse."""
+    printed = rdma_blocks.ports(text, tool)
+    found = worse(*({f"{device}/{number}": _port(tool, names, fields)} for device, number, fields in printed))
     if tool != ibstat.FORM:
         return found
     died = {
