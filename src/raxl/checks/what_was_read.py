@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from raxl.checks import P0, P1, Case, Verdict, check, ok, unknown
+from raxl.checks import P0, P1, Case, Verdict, check, ok, skip, unknown
 from raxl.checks.raylets import unheard
 from raxl.model.facts import NOT_READ
 from raxl.model.finding import QUICK, Evidence
@@ -31,7 +31,7 @@ def inputs(case: Case) -> Iterator[Verdict]:
         words = one.message.partition(" (known: ")[0]  # the forms that are known are told by discover and --help
         yield unknown(RECORDING, one.reason, words, root=one.message)
     if not told:
-        yield unheard(case) or ok("node", "everything that was given could be read")
+        yield unheard(case) or _well(case, "everything that was given could be read")
 
 
 @check("node.disagreement", "No two readings contradict each other", P1, QUICK, "none")
@@ -54,7 +54,7 @@ def disagreement(case: Case) -> Iterator[Verdict]:
     own = list(_of_devices(case))
     yield from own
     if not told and not own:
-        yield unheard(case) or ok("node", "no two readings contradict each other")
+        yield unheard(case) or _well(case, "no two readings contradict each other")
 
 
 def _of_devices(case: Case) -> Iterator[Verdict]:
@@ -69,3 +69,11 @@ def _of_devices(case: Case) -> Iterator[Verdict]:
 
 def _is_elsewhere(subject: str) -> bool:
     return subject in _ELSEWHERE or subject.startswith("ray.")
+
+
+def _well(case: Case, words: str) -> Verdict:
+    """That nothing is wrong, where something was read of the hardware."""
+    node = case.node
+    if node.accelerators or node.nics or node.looked_for.pci_functions is not None:
+        return ok("node", words)
+    return skip("node", "no device was read")
