@@ -34,7 +34,7 @@ def view(**changed: Any) -> tuple[str, dict[str, Any]]:
 
 def on_ray(name: str, *changes: str | tuple[str, Any], **resources: float) -> Recording:
     """The recording as a node of a cluster, in which its raylet registered these."""
-    return variant(name, view(resources=resources), ("ray cluster", WHOLE), *changes)
+    return variant(name, view(resources={"memory": 1e12, **resources}), ("ray cluster", WHOLE), *changes)
 
 
 def versions(**packages: str) -> tuple[str, dict[str, Any]]:

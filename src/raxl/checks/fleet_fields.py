@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 
 from raxl.checks import Case
-from raxl.checks.raylets import environments, versions
+from raxl.checks.raylets import started, versions
 from raxl.model.facts import NOT_READ, Reading
 from raxl.topology import working
 from raxl.topology.reasons import Why
@@ -87,7 +87,7 @@ def of_settings(case: Case) -> dict[str, str]:
         profiles = sorted(str(one.profile) for one in device.partitions)
         modes.setdefault("partitions", set()).add(", ".join(profiles) or "none")
     found |= {name: " and ".join(sorted(values))[:_MOST] for name, values in modes.items()}
-    own_environments = environments(case)
+    own_environments = started(case)
     if len(own_environments) == 1:
         tuned = {name: value for name, value in own_environments[0].variables.items() if _COLLECTIVE.match(name)}
         found["variables of collectives"] = (

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from raxl.checks import P0, P1, Case, Verdict, check, fail, ok, skip, unknown, warn
-from raxl.checks.raylets import environments, raylets, unasked, unheard
+from raxl.checks.raylets import environments, raylets, unasked, unheard, unregistered
 from raxl.checks.words import listed
 from raxl.model.accelerator import Accelerator
 from raxl.model.cluster import DEAD, RayNode
@@ -46,7 +46,7 @@ def resource_vs_hardware(case: Case) -> Iterator[Verdict]:
     if case.ray is None:
         yield from _expected(case, problems)
         return
-    if (why := unasked(case)) is not None:
+    if (why := unregistered(case)) is not None:
         yield why
         return
     counts = ray_registered.registered(Pair(case.node, case.ray))
@@ -89,6 +89,9 @@ def _held(case: Case, ray: RayNode, one: Registered, problem: Problem | None) ->
         return skip(f"ray.{name}", "GPUs are in MIG mode: ray.partitions counts them")
     if not own and one.unknown:
         words = f"whether there is what Ray registered as {number:g} {name}: the PCI tree was not read"
+        return unknown(f"ray.{name}", NOT_ASKED, words, *told)
+    if problem is None and number < here and one.is_right and one.is_by_device and not _is_hidden(case, own):
+        words = f"Ray registered {number:g} {name}; whether more of the {here} that are here work was not read"
         return unknown(f"ray.{name}", NOT_ASKED, words, *told)
     if problem is None and (one.is_right or _is_hidden(case, own)):
         few = f", as the raylet's {_variable(own)} shows them" if not one.is_right else ", as many as are there"
@@ -147,7 +150,7 @@ def phantom_accelerator(case: Case) -> Iterator[Verdict]:
     Not to be confused: a resource of which there are fewer devices than registered is `ray.resource-vs-hardware`. A
     tree that was not read says nothing: unknown (ray #45302, #63322).
     """
-    if (why := unasked(case)) is not None or case.ray is None:
+    if (why := unregistered(case)) is not None or case.ray is None:
         yield why or skip("node", "no Ray was asked", NOT_ASKED)
         return
     registered = {name: case.ray.resources[name] for name in RESOURCES if case.ray.resources.get(name)}
@@ -195,6 +198,9 @@ def partitions(case: Case) -> Iterator[Verdict]:
     total = sum(ray_usable.units(device) for device in own if device.state != "lost")
     if not slices:
         yield unheard(case) or skip("node", "no GPU is cut into slices")
+        return
+    if case.ray is not None and case.ray.state != DEAD and (why := unregistered(case)) is not None:
+        yield why
         return
     offered = _offered(case, own)
     if offered is None:

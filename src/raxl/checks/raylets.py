@@ -34,6 +34,15 @@ def unasked(case: Case) -> Verdict | None:
     return unheard(case)
 
 
+def unregistered(case: Case) -> Verdict | None:
+    """Why nothing can be said of what Ray registered on the node: every raylet registers memory at least, and a dump
+    may hold nothing of it."""
+    why = unasked(case)
+    if why is None and case.ray is not None and not case.ray.resources:
+        return unknown("node", NOT_ASKED, "what Ray registered on this node: what was given does not say it")
+    return why
+
+
 def unheard(case: Case) -> Verdict | None:
     """That the node did not answer; None where it did."""
     told = silence(case)
@@ -56,7 +65,17 @@ def raylets(case: Case) -> Sequence[Mapping[str, Any]]:
 
 
 def environments(case: Case) -> list[Environment]:
-    """Those of the raylets, else that of the process that asked: in a cluster it has its raylet's."""
+    """Those of the raylets, else that of the process that asked: in a cluster it has its raylet's. And that of a file
+    that was given beside them."""
+    given = case.facts.given_variables
+    found = started(case)
+    if given.known and given.source not in {one.source for one in found}:
+        found.append(Environment(given.value, given.source))
+    return found
+
+
+def started(case: Case) -> list[Environment]:
+    """The same without a file beside them."""
     found = [
         Environment(one["environment"], f"/proc/{one['pid']}/environ")
         for one in raylets(case)

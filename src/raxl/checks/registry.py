@@ -9,6 +9,7 @@ from raxl.checks import Check
 
 MODULES = (
     "host",
+    "what_was_read",
     "pcie_devices",
     "accelerator_state",
     "pcie_link",

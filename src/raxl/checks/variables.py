@@ -11,17 +11,20 @@ from raxl.model.facts import Reading
 
 
 def value(case: Case, name: str) -> str | None:
-    """What a variable is set to: for the raylet, else in the environment, else by the log of a library that had it."""
+    """What a variable is set to: by a file that was given, else for the raylet, else in the environment, else by the
+    log of a library that had it."""
     told = reading(case, name).value
     return None if told is None else str(told)
 
 
 def reading(case: Case, name: str) -> Reading:
     """The same with its source. A value of None, which is known, means unset."""
-    own = case.facts.environment
-    for given in environments(case):
-        if name in given.variables:
-            return Reading(str(given.variables[name]), given.source)
+    own, given = case.facts.environment, case.facts.given_variables
+    if given.known and name in given.value:
+        return Reading(str(given.value[name]), given.source)
+    for one in environments(case):
+        if name in one.variables:
+            return Reading(str(one.variables[name]), one.source)
     if own.known and name in own.value:
         return Reading(str(own.value[name]), own.source)
     for log in case.facts.logs.values():

@@ -41,6 +41,7 @@ def of(recording: Recording, node: Node) -> Facts:
             rdma.listing.reason,
             rdma.listing.message,
         ),
+        given_variables=machine_facts.given_variables(host),
         vantage=vantage.readings(host),
         devices={**family_facts.devices(host, node), **nvidia.devices},
         drivers={

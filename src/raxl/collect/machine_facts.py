@@ -56,15 +56,9 @@ def _iommu_types(peering: Peering) -> Reading:
 
 
 def rdma(asked: ReplayHost) -> Mapping[str, Mapping[str, Reading]]:
-    """By port, what the kernel says, and what tools say where it says nothing: see `sources.rdma_ports.readings`, and
-    `active_mtu`. A device that a tool died on stands under its own name."""
-    found = rdma_ports.readings(asked)
-    for port, told in rdma_states.readings(asked).items():
-        own = found.setdefault(port, {})
-        for name, reading in told.items():
-            if name not in own or not own[name].known:
-                own[name] = reading
-    return found
+    """By port, what the kernel says, and what tools say where it says nothing or they know worse: see
+    `sources.rdma_ports.readings`, and `active_mtu`. A device that a tool died on stands under its own name."""
+    return rdma_states.worse(rdma_ports.readings(asked), *rdma_states.readings(asked))
 
 
 def logs(asked: ReplayHost) -> Mapping[str, Reading]:
@@ -85,7 +79,15 @@ def networks(asked: ReplayHost) -> Mapping[str, Reading]:
 
 def variables(asked: ReplayHost) -> Reading:
     """The allowed part of the asking process's environment, or what a file of variables says."""
-    own, told = system.ask(asked).environment, asked.document(environment.FORM)
+    own, told = system.ask(asked).environment, given_variables(asked)
     if not own.known and told.known:
-        return Reading(environment.variables(told.value), environment.FORM)
+        return told
     return Reading(own.value, "environ(7)", own.reason, own.message)
+
+
+def given_variables(asked: ReplayHost) -> Reading:
+    """What files of variables say."""
+    told = asked.document(environment.FORM)
+    if not told.known:
+        return Reading(None, environment.FORM, told.reason, told.message)
+    return Reading(environment.variables(told.value), environment.FORM)

@@ -145,7 +145,7 @@ def _apart(recordings: Sequence[Recording]) -> tuple[list[list[Recording]], tupl
     return contradictory.apart(recordings)
 
 
-def _note(machine: Recording, notes: Sequence[contradictory.Note]) -> None:
+def _note(machine: Recording, notes: Sequence[tuple[str, str, str]]) -> None:
     """Adds what it does not say yet: a replay does."""
     machine.notes = (*machine.notes, *(note for note in notes if note not in machine.notes))
 
@@ -169,15 +169,30 @@ def _of_one(recordings: Sequence[Recording], name: str) -> Sequence[Recording]:
 
 
 def _one(group: Sequence[Recording]) -> Recording:
-    """The recordings of one machine as one. A tree comes first: it reads what it is asked only then."""
-    first, *others = sorted(group, key=lambda recording: not isinstance(recording, TreeRecording))
+    """The recordings of one machine as one."""
+    if len(group) < 2:
+        return group[0]
+    from raxl.collect import apart
+
+    first, *others = apart.in_order(group)
+    differing = apart.notes([first, *others])
     texts = _joined_texts([first, *others])
+    _name_unread(group)
     for other in others:
         first.absorb(other)
     first.answers.update(texts)
-    if others:
-        first.source = ", ".join(dict.fromkeys(recording.source for recording in group))
+    _note(first, differing)
+    first.source = ", ".join(dict.fromkeys(recording.source for recording in group))
     return first
+
+
+def _name_unread(group: Sequence[Recording]) -> None:
+    """Has what could not be read said of that file: of the machine others were read."""
+    unread = [one for one in group if not one.answers and not isinstance(one, TreeRecording)]
+    if len(unread) < len(group):
+        for one in unread:
+            told = [("recording" if subject == "node" else subject, *rest) for subject, *rest in one.notes]
+            one.notes = tuple((subject, reason, words) for subject, reason, words in told)
 
 
 def _joined_texts(recordings: Sequence[Recording]) -> dict[Question, Answer]:

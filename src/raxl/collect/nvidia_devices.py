@@ -25,6 +25,7 @@ The names of the questions (`Facts.devices`), and what their readings hold:
     fabric                          `state`, `status`, `summary`, `faults`, `cluster`, `clique`
     peers                           by index of the other device: `ok`, or what forbids peer access
     unanswered, refused             calls that did not come back, and the words of those that failed
+    contradictions                  what lasts and two sources tell differently: the question, and both as words
 """
 
 from __future__ import annotations
@@ -57,6 +58,21 @@ _TEXTS = {
     "nvidia-smi": nvidia_smi_table.told,
 }
 """By form, who reads it; in the order in which they are believed."""
+_LASTING = (
+    "ecc_mode",
+    "mig_mode",
+    "ecc_errors",
+    "sram_threshold_exceeded",
+    "remap_pending",
+    "remap_failure",
+    "remapped_rows",
+    "recovery_action",
+    "persistence_mode",
+    "compute_mode",
+    "inforom",
+    "fabric",
+)
+"""Questions whose answers do not change from one moment to the next."""
 _OWN_OR_NONE = (None, "nvidia")
 _Readings = Mapping[str, Reading]
 
@@ -166,7 +182,28 @@ def _joined(told: Sequence[_Readings], otherwise: Reading) -> _Readings:
         reason = most_telling(reasons) if reasons else None
         unread = next((one for one in held if one.reason == reason), held[0] if held else otherwise)
         found[name] = next((one for one in held if one.known), unread)
+    told_twice = [(name, words) for name in _LASTING if (words := _contradiction([one.get(name) for one in told]))]
+    found["contradictions"] = Reading(told_twice, "the sources of each")
     return found
+
+
+def _contradiction(held: Sequence[Reading | None]) -> str | None:
+    """The first two answers that cannot both be right, with their sources; None where all agree."""
+    known = [one for one in held if one is not None and one.known]
+    for other in known[1:]:
+        mine, theirs = _both_told(known[0].value, other.value)
+        if mine != theirs:
+            return f"{known[0].source} says {mine}, {other.source} says {theirs}"[:300]
+    return None
+
+
+def _both_told(mine: object, theirs: object) -> tuple[object, object]:
+    """Of two mappings what both of them tell differently."""
+    if isinstance(mine, Mapping) and isinstance(theirs, Mapping):
+        both = [key for key in mine if mine[key] is not None and theirs.get(key) is not None]
+        differing = [key for key in both if mine[key] != theirs[key]]
+        return {key: mine[key] for key in differing}, {key: theirs[key] for key in differing}
+    return mine, theirs
 
 
 def _otherwise(device: Accelerator, library: nvml.Answers) -> Reading:

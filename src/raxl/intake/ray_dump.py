@@ -27,6 +27,7 @@ _PREFIX = re.compile(r"^\([\w.:-]+ pid=\d+(?:, ip=[\w.:]+)?\)[ \t]?", re.MULTILI
 """What Ray puts before a line that a task printed."""
 _LONGEST, _MOST, _LARGEST = 1 << 16, 10_000, 1e18
 _OTHERS = "node:"
+_HEAD = "node:__internal_head__"
 _DEATHS = {
     "Expected termination": TERMINATED,
     "Unexpected termination": UNEXPECTED,
@@ -142,15 +143,19 @@ def _of_record(record: Any) -> dict[str, Any]:
         "state": ALIVE if alive else DEAD,
         "name": get("NodeManagerHostname") or get("NodeName") or get("node_name"),
         "address": get("NodeManagerAddress") or get("node_ip"),
-        "is_head": head in (True, "true") if head is not None else ("node:__internal_head__" in resources or None),
+        "is_head": head in (True, "true") if head is not None else (_HEAD in resources or None),
         "reason": get("DeathReasonMessage") or get("state_message") or None,
         "death": None if alive else _death(get("DeathReason"), get("state_message")),
-        "resources": {
-            name: number
-            for name, amount in resources.items()
-            if not name.startswith(_OTHERS) and (number := _amount(amount)) is not None
-        },
+        "resources": _registered(resources),
         "labels": _mapping(get("Labels") or get("labels")),
+    }
+
+
+def _registered(resources: Mapping[str, Any]) -> dict[str, float]:
+    return {
+        name: number
+        for name, amount in resources.items()
+        if not name.startswith(_OTHERS) and (number := _amount(amount)) is not None
     }
 
 
@@ -186,7 +191,10 @@ def _totals(text: str) -> Mapping[str, Any]:
 
 
 def _of_totals(totals: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    for name in totals:
-        address = name.removeprefix(_OTHERS)
-        if address != name and not address.startswith("__"):
-            yield {"node_id": address, "state": ALIVE, "name": address, "address": address}
+    """The nodes that the totals name. Those of a cluster of one node are that node's; of several, nothing says which
+    has what."""
+    names = [name.removeprefix(_OTHERS) for name in totals if name.startswith(_OTHERS)]
+    addresses = [name for name in names if not name.startswith("__")]
+    own = {"resources": _registered(totals), "is_head": _HEAD in totals or None} if len(addresses) == 1 else {}
+    for address in addresses:
+        yield {"node_id": address, "state": ALIVE, "name": address, "address": address, **own}

@@ -48,6 +48,20 @@ def blocks(text: str, tool: str) -> list[Block]:
     return list(found.values())
 
 
+def ports(text: str, tool: str) -> list[tuple[str, int, dict[str, str]]]:
+    """Every port with its device and fields, each time that it is printed: outputs of two moments may stand in it."""
+    found: list[tuple[str, int, dict[str, str]]] = []
+    fields: dict[str, str] = {}
+    for heading, port, name, value in _lines(text, tool):
+        if heading is not None:
+            fields = {}
+            if port is not None:
+                found.append((heading, port, fields))
+        elif name is not None and value not in _MASKED:
+            fields.setdefault(name.lower(), value)
+    return found
+
+
 def own(text: str, tool: str) -> str:
     """The lines of this tool, without what stands around them."""
     return joined([line for line, _ in _belonging(text, tool)])

@@ -33,26 +33,70 @@ _TOOLS = {
     ibstatus.FORM: _Names("state", "phys state", "link_layer", "base lid", "sm lid"),
     ibv_devinfo.FORM: _Names("state", "phys_state", "link_layer", "port_lid", "sm_lid"),
 }
+_STATES = ("DOWN", "INIT", "ARMED", "ACTIVE_DEFER", "ACTIVE")
+_STATE, _RATE = ("state", "physical_state"), ("rate", "speed")
+"""Readings that belong together."""
+_ROUNDED = 0.06
+"""Tools round a speed differently, and some count what the coding takes."""
 _INITIALIZING = "INITIALIZING"
 """What ibstat calls the state that the kernel calls INIT."""
 
 
-def readings(host: Host) -> dict[str, dict[str, Reading]]:
-    """By port, and by device alone where the tool died on it: its state could not be read."""
+Ports = Mapping[str, Mapping[str, Reading]]
+
+
+def readings(host: Host) -> list[Ports]:
+    """Of each tool: by port, and by device alone where the tool died on it: its state could not be read."""
+    return [
+        _of_tool(tool, names, host.document(tool).value) for tool, names in _TOOLS.items() if host.document(tool).known
+    ]
+
+
+def _of_tool(tool: str, names: _Names, text: str) -> Ports:
+    """What one tool says; of a port that it was asked of twice, the worse."""
+    printed = rdma_blocks.ports(text, tool)
+    found = worse(*({f"{device}/{number}": _port(tool, names, fields)} for device, number, fields in printed))
+    if tool != ibstat.FORM:
+        return found
+    died = {
+        name: {"state": Reading(None, tool, FAILED, f"{tool} ended on it: {words}")}
+        for name, words in ibstat.failures(text).items()
+    }
+    return {**died, **found}
+
+
+def worse(*told: Ports) -> dict[str, dict[str, Reading]]:
+    """What several sources say of each port, the first one first; of its state and of its rate what is worse."""
     found: dict[str, dict[str, Reading]] = {}
-    for tool, names in _TOOLS.items():
-        answer = host.document(tool)
-        if not answer.known:
-            continue
-        for block in rdma_blocks.blocks(answer.value, tool):
-            for number, fields in block.ports.items():
-                port = found.setdefault(f"{block.name}/{number}", {})
-                for name, reading in _port(tool, names, fields).items():
-                    port.setdefault(name, reading)
-        if tool == ibstat.FORM:
-            for name, words in ibstat.failures(answer.value).items():
-                found.setdefault(name, {"state": Reading(None, tool, FAILED, f"{tool} ended on it: {words}")})
+    for source in told:
+        for port, theirs in source.items():
+            mine = found.setdefault(port, {})
+            for group, is_worse in ((_STATE, _is_lower), (_RATE, _is_slower)):
+                if is_worse(mine, theirs):
+                    mine.update({name: theirs[name] for name in group if name in theirs})
+            for name, reading in theirs.items():
+                if name not in mine or not mine[name].known:
+                    mine[name] = reading
     return found
+
+
+def _is_lower(mine: Mapping[str, Reading], theirs: Mapping[str, Reading]) -> bool:
+    own, other = _height(mine), _height(theirs)
+    return own is not None and other is not None and other < own
+
+
+def _height(port: Mapping[str, Reading]) -> int | None:
+    """How much of a link a state is, the least for one that is down; None where it is not known."""
+    state, physical = port.get("state"), port.get("physical_state")
+    if state is None or state.value not in _STATES:
+        return None
+    is_broken = physical is not None and physical.known and physical.value != "LinkUp"
+    return 2 * _STATES.index(state.value) - is_broken
+
+
+def _is_slower(mine: Mapping[str, Reading], theirs: Mapping[str, Reading]) -> bool:
+    own, other = (port["speed"].value if "speed" in port else None for port in (mine, theirs))
+    return bool(own and other and other < own * (1 - _ROUNDED))
 
 
 def _port(tool: str, names: _Names, fields: Mapping[str, str]) -> dict[str, Reading]:

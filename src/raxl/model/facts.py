@@ -90,6 +90,8 @@ class Facts:
     """The allowed part of the asking process's environment."""
     links_downed: Reading
     """By `mlx5_0/1`: how often the link of an RDMA port failed. Ports without such a counter are left out."""
+    given_variables: Reading = NOT_READ
+    """What a file of variables says that was given beside the machine's own environment, or in its place."""
     vantage: Vantage = Vantage()
     kernel_log: KernelLog = KernelLog()
     devices: Mapping[str, Mapping[str, Reading]] = field(default_factory=dict)

@@ -111,8 +111,8 @@ def ray(accelerator: Accelerator) -> Span:
 
 
 def registered(view: RayNode | None, resource: str | None) -> Span:
-    """`8 GPU · H100`: what Ray has of it on a node of its cluster; `?` where Ray does not know the node as alive."""
-    if view is None:
+    """`8 GPU · H100`: what Ray has of it on a node of its cluster; `?` where that is not told."""
+    if view is None or not view.resources:  # every raylet registers memory at least
         return UNKNOWN, "dim"
     if resource is None:
         return INAPPLICABLE, "dim"

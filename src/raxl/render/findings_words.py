@@ -63,13 +63,19 @@ def named(subjects: Sequence[str]) -> str:
     return ", ".join(subjects[:_MOST_SUBJECTS]) + (" …" if len(subjects) > _MOST_SUBJECTS else "")
 
 
+_NAMED = ("node.inputs", "node.disagreement")
+"""Checks of what was given: each of their answers is told by itself."""
+_MOST_NAMED = 8
+
+
 def gaps(told: Sequence[Finding]) -> list[str]:
     """What could not be answered, a sentence a reason; one that a single check has says what it was about."""
     by_reason: dict[str, list[Finding]] = {}
+    named = [one for one in told if one.status == UNKNOWN and one.check in _NAMED]
     for one in told:
-        if one.status == UNKNOWN:
+        if one.status == UNKNOWN and one not in named[:_MOST_NAMED]:
             by_reason.setdefault(one.reason or "failed", []).append(one)
-    lines = []
+    lines = [f"{one.check}: {one.message}" for one in named[:_MOST_NAMED]]
     for reason, group in by_reason.items():
         checks = list(dict.fromkeys(one.check for one in group))
         if reason != NOT_ASKED and len(group) <= 3:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any, Mapping, NamedTuple, Optional
 
 from raxl.host import Answer, Host
 from raxl.host.kernel_lines import telling
 from raxl.model.facts import KernelEvent, KernelLog, Reading
 from raxl.model.problem import FAILED, NOT_ASKED
+from raxl.sources.kernel_logs import joined
 from raxl.sources.kernel_times import time
 
 FORM = "kernel-log"
@@ -21,6 +23,8 @@ FORM = "kernel-log"
 RING = "/dev/kmsg"
 JOURNAL = ("journalctl", "-k", "-b", "--no-pager", "-o", "short-iso", "-n", "20000")
 _MOST_EVENTS = 1 << 13
+_MOST_LOGS = 64
+"""Files of one machine that are joined."""
 _DEVICE = re.compile(r"(?:([0-9a-f]{1,8}):)?([0-9a-f]{2}):([0-9a-f]{2})(?:\.([0-7]))?")
 
 
@@ -40,19 +44,29 @@ def ask(host: Host) -> Answers:
 
 
 def readings(host: Host) -> KernelLog:
-    """What the log tells. A file that was given comes first; a log of which nothing could be read has the refusal of
-    the ring."""
-    document = host.document(FORM)
-    if document.known:
-        return _log(_decoded(document.value), "kernel log")
+    """What the logs tell: the files that were given, and the machine's own. Where nothing could be read, it has the
+    refusal of the ring."""
+    return joined([*_given(host.document(FORM)), *_own(host)])
+
+
+def _given(document: Answer) -> Iterator[KernelLog]:
+    """The logs in files, each a line."""
+    lines = str(document.value).splitlines()[:_MOST_LOGS] if document.known else []
+    for line in lines:
+        if line.strip():
+            yield _log(_decoded(line), "kernel log")
+
+
+def _own(host: Host) -> Iterator[KernelLog]:
     ring, journal = ask(host)
     if ring.known:
-        return _log(ring.value, RING)
-    if journal.known:
-        told = _decoded(journal.value.stdout)
-        if isinstance(told, dict) and told.get("lines"):
-            return _log(told, "journalctl -k")
-    return KernelLog(Reading(None, RING, ring.reason, ring.message))
+        yield _log(ring.value, RING)
+        return
+    told = _decoded(journal.value.stdout) if journal.known else None
+    if isinstance(told, dict) and told.get("lines"):
+        yield _log(told, "journalctl -k")
+    else:
+        yield KernelLog(Reading(None, RING, ring.reason, ring.message))
 
 
 def device(text: Optional[str]) -> Optional[str]:

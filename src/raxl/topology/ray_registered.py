@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from raxl.model.accelerator import Accelerator
 from raxl.model.cluster import ALIVE, DRAINING, RayNode
 from raxl.model.inventory import Inventory
 from raxl.model.node import Node
@@ -80,10 +81,12 @@ def pairs(inventory: Inventory) -> list[Pair]:
 
 
 def registered(pair: Pair) -> list[Registered]:
-    """Each accelerator resource that Ray registered there or should have."""
-    found = []
+    """Each accelerator resource that Ray registered there or should have; none where it is not told what it did."""
+    found: list[Registered] = []
+    if not pair.ray.resources:
+        return found
     for name in RESOURCES:
-        own = [device for device in pair.node.accelerators if device.ray.resource == name]
+        own = _once([device for device in pair.node.accelerators if device.ray.resource == name])
         if own or name in pair.ray.resources:
             unknown = sum(device.state == "unknown" for device in own)
             if not own and pair.node.looked_for.pci_functions is None:
@@ -92,6 +95,15 @@ def registered(pair: Pair) -> list[Registered]:
             whole = name not in _BY_CORE and not any(device.partitions for device in own)
             found.append(Registered(pair.node.name, name, pair.ray.resources.get(name, 0), working, unknown, whole))
     return found
+
+
+def _once(devices: list[Accelerator]) -> list[Accelerator]:
+    """Each device once: where one source tells numbers without addresses and another addresses without numbers, the
+    fewer of the two may be among the more."""
+    by_number = [device for device in devices if device.pci is None]
+    by_address = [device for device in devices if device.pci is not None and device.index is None]
+    fewer = min(by_number, by_address, key=len)
+    return [device for device in devices if device not in fewer]
 
 
 def gpu_domain(name: DomainName) -> str:
