@@ -186,6 +186,14 @@ def test_what_comes_in_masses_displaces_nothing(flood: list[str]) -> None:
     assert "fail" in {finding.status for finding in found("host.hung-task", text)} or "job-0" in flood[0]
 
 
+def test_what_is_left_out_is_counted_alike_in_pieces() -> None:
+    text = stamped(*FLOOD, *FLOOD, *FAULTS, step=0.01)
+    (told,) = kernel_log.condensed([text[: len(text) // 2], text[len(text) // 2 :]])
+    exact, kept = condensed(text.splitlines()), json.loads(told)
+    assert kept == exact
+    assert sum(entry["count"] for entry in kept["kept"]) + kept["left_out"] == kept["lines"] == 12_003
+
+
 def test_of_what_was_left_out_nobody_says_that_it_is_well() -> None:
     text = stamped(*FLOOD, "usb 1-1: new device", step=0.01)
     unknown = [finding for finding in found("nvidia.xid", text) if finding.status == "unknown"]
@@ -213,7 +221,7 @@ def test_a_number_at_the_very_end_may_go_on(end: str, tmp_path: Path, monkeypatc
 
 
 def test_a_number_of_too_many_digits_is_told() -> None:
-    (event,) = events(stamped("NVRM: Xid (PCI:0000:61:00): 12345678901, pid=7, name=p, x"))
+    (event,) = events(stamped("NVRM: Xid (PCI:0000:61:00): 12345678901, pid=7, name=p, Ch 00000001"))
     assert (event.code, event.detail) == ("123456…", {"pid": "7", "process": "p"})
     (switch,) = events(stamped("nvidia-nvswitch0: SXid (PCI:0000:a9:00.0): 12345678901, Fatal, Link 3 x"))
     assert switch.code == "123456…"
@@ -570,6 +578,16 @@ def test_a_long_text_that_is_no_log_is_refused(tmp_path: Path) -> None:
     path.write_text("one line like any other\n" * 200_000)
     with pytest.raises(UnknownForm):
         inputs.opened([str(path)])
+
+
+def test_a_long_line_that_is_no_log_is_refused_by_its_start(tmp_path: Path) -> None:
+    path = tmp_path / "long.txt"
+    path.write_text("x" * (log_stream.LARGEST_WHOLE + 1))
+    with pytest.raises(UnknownForm, match="not a form that is known"):
+        inputs.opened([str(path)])
+    assert log_stream.is_endless(b"x" * log_stream.HEAD)
+    assert not log_stream.is_endless(b'{"nodes": [' + b"7, " * log_stream.HEAD)
+    assert not log_stream.is_endless(b"\n".rjust(log_stream.HEAD))
 
 
 RECORDS = [

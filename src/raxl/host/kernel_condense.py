@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Set, Tuple
 
-from raxl.host.kernel_lines import MARKS, Line, open_ended, telling
+from raxl.host.kernel_lines import MARKS, XID_HEAD, Line, open_ended, telling, xid_share
 from raxl.host.kernel_stamps import HOSTS, Splitter, Stamped
 
 MOST_KEPT = 4096
@@ -167,6 +167,8 @@ class _Host:
         self._families: Dict[Tuple[Any, ...], int] = {}
         self._shares: Dict[Tuple[bool, str], List[Tuple[Any, ...]]] = {}
         """By what lines share their room with, the keys of those that are kept of this boot."""
+        self._heads: Set[str] = set()
+        """How the Xids of this boot begin that are kept, or were."""
         self._largest: Optional[Tuple[bool, str]] = None
         self._left_out: Counter[str] = Counter()
         self._gone: List[Tuple[str, Log]] = []
@@ -214,6 +216,10 @@ class _Host:
         """Counts the line if its text was seen lately; whether it was."""
         text = text.rstrip()
         known = text.partition(_CHANNEL)[0] if _XID in text else text
+        if known not in self._seen and self._is_left_out(text):
+            self.lines += 1
+            self._in_boot += 1
+            return True
         if known not in self._seen or _RECORD in text:
             return False
         self.lines += 1
@@ -233,6 +239,7 @@ class _Host:
             self._seen.clear()
             self._families.clear()
             self._shares.clear()
+            self._heads.clear()
             self._largest = None
             self._left_before += self._left()
             self._left_out.clear()
@@ -292,7 +299,9 @@ class _Host:
         if len(self._seen) >= self._bounds.remembered:
             self._seen.clear()
         found = telling(text)
-        self._seen[known] = None if found is None else self._entry(line, found, copies)
+        entry = None if found is None else self._entry(line, found, copies)
+        if found is None or entry is not None:  # one that was left out is counted each time
+            self._seen[known] = entry
 
     def _again(self, entry: Log, line: Stamped, copies: int) -> None:
         entry["count"] += copies
@@ -316,6 +325,9 @@ class _Host:
         self._bounds.left -= 1
         self._families[family] = self._families.get(family, 0) + 1
         self._shares.setdefault(found.share, []).append(key)
+        head = XID_HEAD.match(found.text) if found.kind == "xid" else None
+        if head is not None:
+            self._heads.add(head[0])
         entry = self.kept[key] = {
             "text": found.text,
             "first": line.stamp or None,
@@ -328,12 +340,33 @@ class _Host:
         }
         return entry
 
+    def _is_left_out(self, text: str) -> bool:
+        """Whether the text is an Xid for which there is no room and of which no copy is kept; counts it then. A flood
+        of them has a million devices and codes, and is not taken apart."""
+        if len(self.kept) < MOST_KEPT or not text.startswith(_XID):
+            return False
+        head = XID_HEAD.match(text)
+        if head is None or head[0] in self._heads or self._may_have_room(xid_share(head[1])):
+            return False
+        self._left_out["xid"] += 1
+        return True
+
     def _has_room(self, share: Tuple[bool, str]) -> bool:
         """Whether one more line may be kept of its sort; makes room for it at the cost of light ones, and of sorts of
         which more are kept."""
         least = _MOST_TOGETHER // 2 if share[0] else 0
         if len(self.kept) < MOST_KEPT and self._bounds.left > least:
             return True
+        if not self._may_have_room(share) or self._largest is None:
+            return False
+        key = self._shares[self._largest].pop()
+        self._gone.append((self._kind(key), self.kept.pop(key)))
+        self._largest = None
+        self._bounds.left += 1
+        return True
+
+    def _may_have_room(self, share: Tuple[bool, str]) -> bool:
+        """Whether the largest sort has to make room for one more line of this sort."""
         if self._largest is None and self._shares:
             self._largest = max(
                 self._shares,
@@ -343,13 +376,7 @@ class _Host:
             return False
         has_less = len(self._shares.get(share, ())) + 1 < len(self._shares[self._largest])
         is_lighter = self._largest[0] and not share[0] and len(self._shares[self._largest]) > _LEAST_OF_SHARE
-        if not has_less and not is_lighter:
-            return False
-        key = self._shares[self._largest].pop()
-        self._gone.append((self._kind(key), self.kept.pop(key)))
-        self._largest = None
-        self._bounds.left += 1
-        return True
+        return has_less or is_lighter
 
     def _kind(self, key: Tuple[Any, ...]) -> str:
         """The kind of the lines that have this key."""

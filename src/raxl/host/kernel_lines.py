@@ -72,7 +72,7 @@ class Line(NamedTuple):
         a job's own fault, or a note."""
         code = self.groups.get("code", "")
         if self.kind == "xid":
-            return code in _OF_JOBS, f"xid {code if len(code) <= _XID_DIGITS else 'other'}"
+            return xid_share(code)
         if self.kind == "sxid":
             return False, f"sxid {code[:2] if len(code) <= _SXID_DIGITS else 'other'}"
         return self.kind in _NOTES, self.kind
@@ -420,6 +420,14 @@ _ACTION = re.compile(
     r"ecovery action changed from \S+ \([^)]*\) to (?P<value>0x[0-9a-fA-F]{1,4}) \((?P<action>[^)]{1,40})\)"
 )
 _LINK = re.compile(r"\b[Ll]ink\s+(?P<link>-?\d{1,4})\b")
+
+
+XID_HEAD = re.compile(r"NVRM: Xid \([^)]{1,40}\): (\d{1,40}…?)")
+
+
+def xid_share(code: str) -> Tuple[bool, str]:
+    """What an Xid shares the room with: others of its code, or of codes that are none."""
+    return code in _OF_JOBS, f"xid {code if len(code) <= _XID_DIGITS else 'other'}"
 
 
 def open_ended(text: str) -> str:
