@@ -144,7 +144,7 @@ def rdma_module(case: Case) -> Iterator[Verdict]:
     yield from cut(case, "modules", *_MODULE)
     yield from weighed(case, _MODULE, events, "RDMA device")
     if not events:
-        yield unreadable(case, "modules") or none_told(case, "module that is too hot")
+        yield unreadable(case, "modules") or none_told(case, "report of mlx5 of a module that is too hot")
 
 
 _NEURON = {

@@ -63,7 +63,10 @@ def _body(page: Page, told: Sequence[Finding], verbose: bool) -> list[Line]:
     for alike, hidden in _thinned(shown, verbose):
         if alike:
             body += _finding(page, alike[0], alike[1:], column, verbose)
-        if hidden:
+        if hidden and not alike:
+            words = f"{_more(hidden)}, beside the faults of the same"
+            body += page.fold(words, _MARGIN, "dim", lead=(f"{' ' * _MARGIN}{hidden[0].check}  ", "dim"))
+        elif hidden:
             body += page.fold(_more(hidden), _MARGIN, "dim", lead=(" " * _MARGIN, ""))
     if not verbose:
         for words in gaps(told):
