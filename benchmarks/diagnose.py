@@ -2,8 +2,9 @@
 
     python benchmarks/diagnose.py
 
-`kernel log`: 100 MB with 800,000 copies of one event, as a driver writes them whose channels are torn down, and 100 MB
-in which nothing happens. Each is read by the command as a child of this process; within 10 s and 200 MiB resident.
+`kernel log`: 100 MB with 800,000 copies of one event, as a driver writes them whose channels are torn down, 100 MB in
+which nothing happens, 100 MB in which each line tells of another device and code, and 100 MB in one line. Each is read
+by the command as a child of this process; within 10 s and 200 MiB resident.
 
 `levels`: a live machine of eight GPUs (files of a recording below a RAXL_HOST_ROOT, with the stub of NVIDIA's library
 from the tests), whole, then with one file in five that never answers (a pipe that nobody writes into). Level quick is
@@ -58,6 +59,19 @@ def quiet(number: int) -> str:
     )
 
 
+def distinct(number: int) -> str:
+    place = f"{number % 0x8000:04x}:{number * 7 % 256:02x}:{number % 32:02x}"
+    return (
+        f"[{1000 + number * 0.01:12.6f}] NVRM: Xid (PCI:{place}): {number * 13 % 9973}, pid={number}, name=python3, "
+        f"Ch {number:08x}, errorString CTX SWITCH TIMEOUT, Info 0x1c00a\n"
+    )
+
+
+def endless(number: int) -> str:
+    """A line that begins as others do and does not end."""
+    return f"{'[ 1000.000000] NVRM: Xid (PCI:0000:61:00): 48, ' if number == 0 else ''}{number:0125}"
+
+
 def write(path: Path, line: Callable[[int], str]) -> None:
     with path.open("w") as file:
         file.writelines(map(line, range(LINES)))
@@ -78,11 +92,19 @@ def peak(usage: resource.struct_rusage) -> int:
     return usage.ru_maxrss << 10
 
 
+LOGS = {
+    "800,000 copies of one event": flood,
+    "nothing happens": quiet,
+    "each line of another device and code": distinct,
+    "one line": endless,
+}
+
+
 def kernel_log() -> bool:
     """Prints a line a log; whether all are within the bounds."""
     held = True
     with tempfile.TemporaryDirectory() as folder:
-        for name, line in (("800,000 copies of one event", flood), ("nothing happens", quiet)):
+        for name, line in LOGS.items():
             path = Path(folder) / "kernel.log"
             write(path, line)
             cost = run(path)

@@ -37,6 +37,37 @@ CASES = [
     ("host.storage-events", ["EXT4-fs (sda1): Remounting filesystem read-only"], "node", "fail", "vendor"),
     ("host.storage-events", ["nvme nvme3: I/O 7 QID 2 timeout, reset controller"], "node", "warn", "vendor"),
     ("host.oom", ["oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),task=py,pid=7,uid=0"], "node", "warn", "app"),
+    ("host.oom", ["Out of memory: Killed process 1234 (python) total-vm:1kB"], "node", "warn", "app"),
+    ("host.oom", ["Memory cgroup out of memory: Killed process 1234 (py) total-vm:1kB"], "node", "ok", "none"),
+    ("host.storage-events", ["XFS (dm-0): Filesystem has been shut down"], "node", "fail", "vendor"),
+    ("host.storage-events", ["EXT4-fs error (device sda1): x: y"], "node", "warn", "vendor"),
+    ("host.storage-events", ["I/O error, dev sda, sector 0"], "node", "warn", "vendor"),
+    ("host.storage-events", ["blk_update_request: I/O error"], "node", "warn", "vendor"),
+    ("host.lockup", ["rcu: INFO: rcu_sched self-detected stall on CPU"], "node", "fail", "reboot"),
+    ("host.mce", ["mce: [Hardware Error]: CPU 1: Machine Check: 0 Bank 5: be00000000800400"], "node", "fail", "rma"),
+    ("host.mce", ["EDAC MC0: 1 UE memory read error on DIMM#0"], "node", "fail", "rma"),
+    ("host.mce", ["{1}[Hardware Error]: event severity: fatal"], "node", "fail", "rma"),
+    (
+        "pcie.events",
+        [PORT + "AER: Uncorrected (Fatal) error received: 0000:01:00.0"],
+        "0000:01:00.0",
+        "fail",
+        "reboot",
+    ),
+    (
+        "pcie.events",
+        ["AER: Uncorrectable (Fatal) error message received from 0000:01:00.0"],
+        "0000:01:00.0",
+        "fail",
+        "reboot",
+    ),
+    (
+        "pcie.events",
+        [PORT + "AER: Uncorrected (Non-Fatal) error received: 0000:01:00.0"],
+        "0000:01:00.0",
+        "warn",
+        "none",
+    ),
     ("host.oom", ["oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),task=py,pid=7,uid=0"], "node", "ok", "none"),
     ("host.mce", ["mce: [Hardware Error]: CPU 3: Machine Check Exception: 5 Bank 7: be"], "node", "fail", "rma"),
     ("amd.events", [AMD + "3 uncorrectable hardware errors detected in umc block"], "0000:43:00.0", "fail", "reset"),
@@ -197,6 +228,26 @@ def test_memory_controllers() -> None:
     assert memory(f"names {MC} !absent") == "skip"
     assert memory(f"names {MC} !denied") == "unknown"
     assert memory(f"names {MC}=") == "skip"
+
+
+def test_what_two_lines_tell_counts_once() -> None:
+    killed = [
+        "oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),task=py,pid=7,uid=0",
+        "Out of memory: Killed process 7 (py) total-vm:1kB",
+    ]
+    assert one("host.oom", stamped(*killed)).count == 1
+    bus = [
+        PORT + "AER: Uncorrected (Fatal) error received: 0000:01:00.0",
+        "nvidia 0000:01:00.0: PCIe Bus Error: severity=Uncorrected (Fatal), type=Transaction Layer",
+    ]
+    assert one("pcie.events", stamped(*bus)).count == 1
+
+
+def test_a_disk_is_named() -> None:
+    lines = [f"I/O error, dev {name}, sector 7" for name in ("sdb", "sda", "sdb")]
+    assert (
+        one("host.storage-events", stamped(*lines)).message == "sda and sdb: reading or writing a disk failed (3 times)"
+    )
 
 
 def test_where_the_gpus_are_known_amd_s_own_checks_tell_of_their_resets() -> None:

@@ -190,6 +190,7 @@ def test_a_full_counter_warns_and_makes_the_others_unknown() -> None:
     full = variant(HGX, *counters(1, link_downed=255, symbol_error=3, excessive_buffer_overrun_errors=15))
     found = by_subject("ib.counter-saturated", full)["mlx5_1/1"]
     assert (found.status, found.remedy_class) == ("warn", "config")
+    assert "(perfquery -R -C mlx5_1 -P 1, or reload" in (found.remedy or "")
     assert "link_downed = 255 and excessive_buffer_overrun_errors = 15" in found.message
     assert by_subject("ib.flap", full)["mlx5_1/1"].status == "unknown"
     assert by_subject("ib.errors", full)["mlx5_1/1"].status == "unknown"

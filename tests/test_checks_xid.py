@@ -207,6 +207,21 @@ def test_an_sxid(line: str, status: str, remedy: str) -> None:
     assert (finding.subject, finding.status, finding.remedy_class) == ("0000:a9:00.0", status, remedy)
 
 
+def test_a_reset_is_told_with_the_address() -> None:
+    assert "nvidia-smi --gpu-reset -i 0000:61:00.0 " in (one("nvidia.xid", stamped(xid(48))).remedy or "")
+    line = "NVRM: nvAssertOkFailedNoLog: Assertion failed: Reset required [NV_ERR_RESET_REQUIRED] (0x62) returned"
+    assert "all GPUs" in (one("nvidia.reset-required", stamped(line)).remedy or "")
+
+
+def test_for_a_switch_all_gpus_of_its_board_are_reset() -> None:
+    line = "nvidia-nvswitch0: SXid (PCI:0000:a9:00.0): 20034, Fatal, Link 30 LTSSM Fault Up"
+    assert "for all GPUs of the NVSwitch board" in (one("nvswitch.sxid", stamped(line)).remedy or "")
+    recording = variant("nvidia-hgx-h100", (LOG, condensed([f"[  900.000000] {line}"])))
+    (finding,) = told("nvswitch.sxid", recording)
+    assert "nvidia-smi --gpu-reset -i 0000:19:00.0," in (finding.remedy or "")
+    assert "(all 8 GPUs of the NVSwitch board together)" in (finding.remedy or "")
+
+
 def test_a_hot_switch_that_cooled_down() -> None:
     hot, cool = (f"nvidia-nvswitch0: SXid (PCI:0000:a9:00.0): {code}, Non-fatal, x" for code in (10004, 10005))
     assert found("nvswitch.sxid", stamped(hot))[0].status == "warn"

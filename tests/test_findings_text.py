@@ -98,8 +98,39 @@ def test_many_alike_are_counted_and_shown_on_demand() -> None:
     alike = [Finding("nvidia.persistence", f"nvidia:{n}", "a", WARN, f"GPU {n}: off", remedy="on") for n in range(64)]
     told = text(of(*alike))
     assert told.count("WARN") == 3
-    assert "and 61 more like it (-v shows all)" in told
+    assert "and 61 more: nvidia:3, nvidia:4, nvidia:5, nvidia:6, nvidia:7, nvidia:8, nvidia:9, nvidia:10 …" in told
     assert text(of(*alike), verbose=True).count("WARN") == 64
+
+
+def xids(status: str, *numbers: int, code: int = 48) -> list[Finding]:
+    words = (f"GPU 0000:{number}:00: Xid {code}" for number in numbers)
+    return [
+        Finding("nvidia.xid", f"0000:{number}:00", "a", status, told, remedy=f"reset {number}")  # type: ignore[arg-type]
+        for number, told in zip(numbers, words, strict=True)
+    ]
+
+
+def test_of_those_that_are_not_shown_the_names_are() -> None:
+    told = text(of(*xids(FAIL, 61, 62, 63, 64, 65, 66)))
+    assert "and 3 more: 0000:64:00, 0000:65:00, 0000:66:00 (-v shows all)" in told
+    programs = [Finding("host.hung-task", "node", "a", WARN, f"p{n} hangs", remedy="wait") for n in range(6)]
+    assert "and 3 more like it (-v shows all)" in text(of(*programs))
+
+
+def test_each_device_s_worst_finding_comes_before_a_second_one() -> None:
+    told = text(of(*xids(FAIL, 61, code=48), *xids(FAIL, 61, code=95), *xids(FAIL, 61, code=64), *xids(FAIL, 62, 63)))
+    assert [line.split("GPU ")[1] for line in told.splitlines() if line.startswith("FAIL")] == [
+        f"0000:{number}:00: Xid 48" for number in (61, 62, 63)
+    ]
+
+
+def test_a_fault_is_not_shown_as_the_warning_that_its_device_has_too() -> None:
+    told = text(of(*xids(FAIL, 61, 62, 63, 64, 65, 66), *xids(WARN, 61, 65, 66, code=63)))
+    assert [line.split("GPU ")[1] for line in told.splitlines() if line.startswith("WARN")] == ["0000:61:00: Xid 63"]
+    assert "and 2 more: 0000:65:00, 0000:66:00" in told
+    hidden = text(of(*xids(FAIL, 61, 62, 63, 64, 65, 66), *xids(WARN, 65, 66, code=63)))
+    assert "WARN" not in hidden
+    assert "nvidia.xid  and 2 more: 0000:65:00, 0000:66:00 (-v shows all), beside the faults of the same" in hidden
 
 
 def test_what_is_said_of_several_is_said_once() -> None:

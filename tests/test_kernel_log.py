@@ -14,7 +14,7 @@ import pytest
 
 import kernel_texts
 import seeds
-from kernel_texts import BOOT, XID, events, log, one, recordings, stamped
+from kernel_texts import BOOT, XID, events, found, log, one, recordings, stamped
 from raxl.collect import inputs, log_stream
 from raxl.errors import UnknownForm
 from raxl.host import Answer, Question, kernel_ring
@@ -153,8 +153,93 @@ def test_what_is_kept_is_bounded_and_counts_all() -> None:
     assert sum(event.count for event in told) == 3000
     many = [f"NVRM: Xid (PCI:0000:{bus:02x}:00): {code}, x" for bus in range(256) for code in range(40)]
     kept = condensed(stamped(*many).splitlines())
-    assert len(kept["kept"]) == 4 * MOST_KEPT
-    assert kept["left_out"] == 256 * 40 - 4 * MOST_KEPT
+    assert len(kept["kept"]) == MOST_KEPT
+    assert kept["left_out"] == 256 * 40 - MOST_KEPT
+    assert kept["left_out_kinds"] == {"xid": kept["left_out"]}
+
+
+FLOOD = [f"NVRM: Xid (PCI:{domain:04x}:{bus:02x}:00): 13, x" for domain in range(24) for bus in range(250)]
+FAULTS = [
+    "NVRM: Xid (PCI:0000:61:00): 79, GPU has fallen off the bus.",
+    XID,
+    "INFO: task nvidia-smi:77 blocked for more than 120 seconds.",
+]
+
+
+@pytest.mark.parametrize(
+    "flood",
+    [
+        FLOOD,
+        [line.replace(" 13,", " 999,") for line in FLOOD],
+        [line.replace(" 13,", f" {place}7,") for place, line in enumerate(FLOOD)],
+        [f"INFO: task job-{place}:{place} blocked for more than 120 seconds." for place in range(6000)],
+    ],
+    ids=["a job's own", "a fault", "codes that are none", "ordinary programs"],
+)
+def test_what_comes_in_masses_displaces_nothing(flood: list[str]) -> None:
+    text = stamped(*flood, *FAULTS, step=0.01)
+    kept = condensed(text.splitlines())
+    assert len(kept["kept"]) == MOST_KEPT
+    assert sum(entry["count"] for entry in kept["kept"]) + kept["left_out"] == 6003
+    assert {entry["text"] for entry in kept["kept"]} >= {FAULTS[0], FAULTS[1]}
+    assert one("nvidia.lost", text).status == "fail"
+    assert "fail" in {finding.status for finding in found("host.hung-task", text)} or "job-0" in flood[0]
+
+
+def test_what_is_left_out_is_counted_alike_in_pieces() -> None:
+    text = stamped(*FLOOD, *FLOOD, *FAULTS, step=0.01)
+    (told,) = kernel_log.condensed([text[: len(text) // 2], text[len(text) // 2 :]])
+    exact, kept = condensed(text.splitlines()), json.loads(told)
+    assert kept == exact
+    assert sum(entry["count"] for entry in kept["kept"]) + kept["left_out"] == kept["lines"] == 12_003
+
+
+def test_of_what_was_left_out_nobody_says_that_it_is_well() -> None:
+    text = stamped(*FLOOD, "usb 1-1: new device", step=0.01)
+    unknown = [finding for finding in found("nvidia.xid", text) if finding.status == "unknown"]
+    assert [finding.message for finding in unknown] == [
+        "Xids: 1904 more lines of the kernel's log tell of such, of more faults than are kept"
+    ]
+    assert one("host.hung-task", text).status == "ok"  # whatever tells of it was kept
+    assert "1904 lines tell of more faults" in one("host.kernel-log", text).message
+    over = stamped(*FLOOD, step=0.01) + f"[    0.000000] {BOOT}\n[   10.000000] usb 1-1: new device\n"
+    assert {finding.status for finding in found("host.kernel-log", over)} == {"ok"}
+    assert log(over).left_out == {}
+    old = {"lines": 9, "kept": [], "left_out": 3}
+    assert source._log(old, "x").left_out == {"any": 3}
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
+def test_a_number_at_the_very_end_may_go_on(end: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = f"[    1.000000] usb\n[  100.000000] NVRM: Xid (PCI:0000:61:00): 4{end}"
+    wanted = ("4" if end else "4…", "warn")
+    (event,) = events(text)
+    assert (event.code, one("nvidia.xid", text).status) == wanted
+    assert ("cut off" in one("nvidia.xid", text).message) == (not end)
+    (long,) = kernel_log.condensed([text])
+    assert [entry["text"][-2:] for entry in json.loads(long)["kept"]] == [wanted[0][-2:].rjust(2)]
+
+
+def test_a_number_of_too_many_digits_is_told() -> None:
+    (event,) = events(stamped("NVRM: Xid (PCI:0000:61:00): 12345678901, pid=7, name=p, Ch 00000001"))
+    assert (event.code, event.detail) == ("123456…", {"pid": "7", "process": "p"})
+    (switch,) = events(stamped("nvidia-nvswitch0: SXid (PCI:0000:a9:00.0): 12345678901, Fatal, Link 3 x"))
+    assert switch.code == "123456…"
+    assert one("nvswitch.sxid", stamped(switch.text)).status == "fail"
+
+
+def test_of_a_line_without_end_the_start_is_read() -> None:
+    line = f"[  100.000000] {XID} "
+    rest = "[  101.000000] NVRM: Xid (PCI:0000:62:00): 64, x"
+    (told,) = kernel_log.condensed([line, *["y" * (1 << 19)] * 9, f"{rest}\n{rest}\n"])
+    kept = json.loads(told)
+    assert ([entry["count"] for entry in kept["kept"]], kept["lines"]) == ([1, 1], 2)
+
+
+def test_a_log_of_one_line_is_not_read_as_a_whole() -> None:
+    assert log_stream.is_log(f"[  100.000000] {XID} {'y' * log_stream.HEAD}".encode())
+    assert not log_stream.is_log(b"y" * log_stream.HEAD)
+    assert not log_stream.is_log(b'{"nodes": [' + b'"a", ' * log_stream.HEAD)
 
 
 def test_a_hostile_log_stays_small() -> None:
@@ -297,6 +382,61 @@ KINDS = {
     "pcieport 0000:00:03.1: pciehp: Slot(5): Link Down/Up ignored": ("dpc-recovered", None, "0000:00:03.1"),
     "watchdog: BUG: soft lockup - CPU#17 stuck for 22s! [python3:77]": ("soft-lockup", "17", None),
     "mce: [Hardware Error]: CPU 3: Machine Check Exception: 5 Bank 7: be00000000800400": ("mce-ue", "3", None),
+    "mce: [Hardware Error]: CPU 1: Machine Check: 0 Bank 5: be00000000800400": ("mce-ue", "1", None),
+    "EDAC skx MC0: CPU 2: Machine Check Exception: 0x5 Bank 7: 0xbd80000000100134": ("mce-ue", "2", None),
+    "[Hardware Error]: CPU:9 (19:1:1) MC18_STATUS[Over|UE|MiscV|AddrV|-|-|SyndV|UECC]: 0xfc00": ("mce-ue", "9", None),
+    "[Hardware Error]: CPU:9 (19:1:1) MC18_STATUS[-|-|MiscV|AddrV|PCC|-|SyndV]: 0x9e00": ("mce-ue", "9", None),
+    "EDAC MC0: 1 UE memory read error on CPU_SrcID#0_MC#0_Chan#0_DIMM#0 (channel:0)": ("memory-ue", "MC0", None),
+    "EDAC MC3: UE page 0x0, offset 0x0, grain 4096, row 0": ("memory-ue", "MC3", None),
+    "Memory failure: 0x12ab: recovery action for dirty LRU page: Recovered": ("memory-failure", None, None),
+    "{1}[Hardware Error]: event severity: fatal": ("apei-record", "fatal", None),
+    "pcieport 0000:00:01.0: AER: Uncorrected (Fatal) error received: 0000:01:00.0": (
+        "aer-received-fatal",
+        None,
+        "0000:01:00.0",
+    ),
+    "pcieport 0000:00:01.0: AER: Multiple Uncorrected (Non-Fatal) error received: id=0010": (
+        "aer-received-nonfatal",
+        None,
+        "0000:00:01.0",
+    ),
+    "AER: Uncorrectable (Fatal) error message received from 0000:01:00.0": ("aer-received-fatal", None, "0000:01:00.0"),
+    "AER: Uncorrectable (Non-Fatal) error message received from 0000:01:00.0": (
+        "aer-received-nonfatal",
+        None,
+        "0000:01:00.0",
+    ),
+    "pcieport 0000:00:01.0: AER: Corrected error received: 0000:01:00.0": (
+        "aer-received-corrected",
+        None,
+        "0000:01:00.0",
+    ),
+    "XFS (dm-0): Filesystem has been shut down due to log error (0x2).": ("fs-down", "dm-0", None),
+    "XFS (sda1): Corruption of in-memory data (0x8) detected at x (f.c:1).  Shutting down filesystem.": (
+        "fs-down",
+        "sda1",
+        None,
+    ),
+    "Aborting journal on device sda1-8.": ("fs-down", "sda1-8", None),
+    'XFS (dm-0): metadata I/O error in "xfs_trans_read_buf_map" at daddr 0x1 len 8 error 5': (
+        "fs-error",
+        "dm-0",
+        None,
+    ),
+    "EXT4-fs error (device sda1): ext4_find_entry:1455: inode #2: comm x: reading": ("fs-error", "sda1", None),
+    "I/O error, dev sda, sector 0 op 0x0:(READ) flags 0x0": ("disk-error", "sda", None),
+    "blk_update_request: I/O error, dev nvme0n1, sector 7": ("disk-error", "nvme0n1", None),
+    "blk_update_request: critical medium error, dev sdb, sector 7": ("disk-error", "sdb", None),
+    "Buffer I/O error on dev sda1, logical block 0, lost async page write": ("disk-error", "sda1", None),
+    "nvme nvme0: controller is down; will reset: CSTS=0x3, PCI_STATUS=0x10": ("nvme-dead", "nvme0", None),
+    "rcu: INFO: rcu_sched self-detected stall on CPU": ("rcu-stall", "rcu_sched", None),
+    "INFO: rcu_sched self-detected stall on CPU { 3}": ("rcu-stall", "rcu_sched", None),
+    "rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:": ("rcu-stall", "rcu_preempt", None),
+    "BUG: unable to handle page fault for address: ffff": ("kernel-oops", None, None),
+    "Out of memory: Killed process 1234 (python) total-vm:1kB": ("oom-killed", None, None),
+    "Out of memory: Kill process 1234 (python) score 900 or sacrifice child": ("oom-killed", None, None),
+    "Memory cgroup out of memory: Killed process 1234 (python) total-vm:1kB": ("oom-killed-in-container", None, None),
+    "INFO: task nvidia-smi:77 blocked in I/O wait for more than 120 seconds.": ("hung-task", None, None),
     "EXT4-fs (nvme0n1p2): Remounting filesystem read-only": ("ro-fs", None, None),
     "nvme nvme3: Disabling device after reset failure: -19": ("nvme-dead", "nvme3", None),
     "Kernel panic - not syncing: Fatal exception": ("kernel-panic", None, None),
@@ -326,6 +466,17 @@ def test_what_other_lines_are(line: str) -> None:
         "snd_hda_intel: probe of 0000:01:00.1 failed with error -2",
         "mce: [Hardware Error]: Machine check events logged",
         "{1}[Hardware Error]: event severity: corrected",
+        "mce: [Hardware Error]: CPU 1: Machine Check: 0 Bank 5: 8c00004000010093",
+        "EDAC sbridge MC0: CPU 0: Machine Check Event: 0 Bank 7: 8c00004000010093",
+        "[Hardware Error]: CPU:9 (19:1:1) MC18_STATUS[-|CE|MiscV|AddrV|-|-|SyndV|CECC]: 0x9c00",
+        "EDAC MC0: 1 CE memory read error on CPU_SrcID#0_MC#0_Chan#0_DIMM#0",
+        "EDAC MC0: Giving out device to module skx_edac controller Skylake",
+        "I/O error, dev fd0, sector 0",
+        "blk_update_request: I/O error, dev sr0, sector 0",
+        "I/O error, dev loop7, sector 0",
+        "EXT4-fs (sda1): mounted filesystem with ordered data mode",
+        "XFS (dm-0): Ending clean mount",
+        "Memory cgroup stats for /x",
         "nvme nvme0: 32/0/0 default/read/poll queues",
         "pcieport 0000:00:03.1: AER: enabled with IRQ 34",
     ],
@@ -354,8 +505,21 @@ def test_a_firmware_s_record_names_its_device_and_how_severe_it_is() -> None:
         "{2}[Hardware Error]:   section_type: memory error",
         "{2}[Hardware Error]:   device_id: 0000:12:01.0",
     ]
-    (event,) = events(stamped(*lines))
-    assert (event.kind, event.code, event.device) == ("aer-apei", "recoverable", "0000:11:01.0")
+    device, record, memory = events(stamped(*lines))[1:]
+    assert (device.kind, device.code, device.device) == ("aer-apei", "recoverable", "0000:11:01.0")
+    assert (record.kind, record.code) == ("apei-record", "fatal")
+    assert (memory.kind, memory.code, memory.detail) == ("apei-section", "fatal", {"part": "memory error"})
+    assert one("pcie.events", stamped(*lines)).status == "warn"
+    statuses = {finding.subject: finding.status for finding in found("host.mce", stamped(*lines[:3]))}
+    assert statuses["node"] == "ok"  # PCIe alone
+    (finding,) = (one_ for one_ in found("host.mce", stamped(*lines)) if one_.subject == "node")
+    assert (finding.status, finding.count) == ("fail", 1)
+
+
+def test_a_record_of_the_boot_before_is_not_of_this_one() -> None:
+    lines = ["BERT: Error records from previous boot:", "[Hardware Error]: event severity: fatal"]
+    lines.append("[Hardware Error]:  section_type: memory error")
+    assert events(stamped(*lines)) == ()
 
 
 def test_noise_changes_nothing() -> None:
@@ -414,6 +578,16 @@ def test_a_long_text_that_is_no_log_is_refused(tmp_path: Path) -> None:
     path.write_text("one line like any other\n" * 200_000)
     with pytest.raises(UnknownForm):
         inputs.opened([str(path)])
+
+
+def test_a_long_line_that_is_no_log_is_refused_by_its_start(tmp_path: Path) -> None:
+    path = tmp_path / "long.txt"
+    path.write_text("x" * (log_stream.LARGEST_WHOLE + 1))
+    with pytest.raises(UnknownForm, match="not a form that is known"):
+        inputs.opened([str(path)])
+    assert log_stream.is_endless(b"x" * log_stream.HEAD)
+    assert not log_stream.is_endless(b'{"nodes": [' + b"7, " * log_stream.HEAD)
+    assert not log_stream.is_endless(b"\n".rjust(log_stream.HEAD))
 
 
 RECORDS = [

@@ -12,6 +12,7 @@ from raxl.checks.log_events import (
     Weight,
     by_device,
     current,
+    cut,
     none_told,
     times,
     unreadable,
@@ -39,6 +40,7 @@ _STATE = {
     "amd-kfd-wedged": Weight(FAIL, "reset_gpu", "its scheduler hangs"),
     "amd-page-fault": Weight(INFO, "check_app", "a job used an address without memory"),
 }
+_LOOKED_FOR = "memory error, error record, hang or reset of an AMD GPU"
 _ACA = ("amd-aca", "amd-aca-status")
 _RESET = ("amd-reset-begin", "amd-reset-ok", "amd-reset-failed", "amd-ring-timeout", "amd-soft-recovered")
 _ELSEWHERE = frozenset(
@@ -77,8 +79,9 @@ def events(case: Case) -> Iterator[Verdict]:
     kinds = [kind for kind in (*_MEMORY, *_STATE, *_ACA, *_RESET) if not (known and kind in _ELSEWHERE)]
     told = current(case, *kinds)
     if not told:
-        yield absent(case, "amd") or unreadable(case, "AMD GPUs") or none_told(case, "fault of an AMD GPU")
+        yield absent(case, "amd") or unreadable(case, "AMD GPUs") or none_told(case, _LOOKED_FOR)
         return
+    yield from cut(case, "AMD GPUs", *kinds)
     for address, own in by_device(told):
         yield from _of_gpu(case, address or "of which the log gives no address", own)
 

@@ -12,6 +12,7 @@ from raxl.checks.log_events import (
     Weight,
     by_device,
     current,
+    cut,
     none_told,
     times,
     unreadable,
@@ -27,11 +28,26 @@ _PORT = {
     "aer-recovery-failed": Weight(FAIL, "reboot_node", "recovery after a PCIe error failed"),
     "aer-nonfatal": Weight(WARN, "watch", "uncorrected PCIe error that was not fatal"),
     "aer-firmware-uncorrected": Weight(WARN, "watch", "uncorrected PCIe error, told by the firmware"),
+    "aer-received-fatal": Weight(FAIL, "reboot_node", "fatal PCIe error, of which a root port tells"),
+    "aer-received-nonfatal": Weight(WARN, "watch", "uncorrected PCIe error that was not fatal, told by a root port"),
     "aer-corrected": Weight(INFO, "watch", "corrected PCIe errors"),
+    "aer-received-corrected": Weight(INFO, "watch", "corrected PCIe errors, of which a root port tells"),
     "aer-firmware-first": Weight(INFO, "watch", "corrected PCIe errors, told by the firmware"),
 }
+_FULLER = {
+    "aer-firmware-first": "aer-firmware-uncorrected",
+    "aer-received-fatal": "aer-fatal",
+    "aer-received-nonfatal": "aer-nonfatal",
+    "aer-received-corrected": "aer-corrected",
+}
+"""Lines to which another one of the same device says more of the same error."""
 _APEI = {"fatal": FAIL, "recoverable": WARN}
-_RECOVERED = {"aer-fatal": "aer-recovered", "aer-recovery-failed": "aer-recovered", "dpc": "dpc-recovered"}
+_RECOVERED = {
+    "aer-fatal": "aer-recovered",
+    "aer-received-fatal": "aer-recovered",
+    "aer-recovery-failed": "aer-recovered",
+    "dpc": "dpc-recovered",
+}
 _AER = "https://docs.kernel.org/PCI/pcieaer-howto.html"
 
 
@@ -51,11 +67,12 @@ def pcie(case: Case) -> Iterator[Verdict]:
     if missing or not events:
         yield missing or none_told(case, "PCIe error")
         return
+    yield from cut(case, "PCIe errors", *_PORT, "aer-apei")
     over = current(case, *_RECOVERED.values())
     for address, own in by_device(events):
         for kind in dict.fromkeys(event.kind for event in own):
             alike = [event for event in own if event.kind == kind]
-            if kind == "aer-firmware-first" and any(event.kind == "aer-firmware-uncorrected" for event in own):
+            if _FULLER.get(kind) in {event.kind for event in own}:
                 continue
             weight = _port(kind, alike, [event for event in over if event.device == address])
             types = " and ".join(sorted({event.code for event in alike if event.code and kind == "aer-corrected"}))
@@ -98,8 +115,9 @@ def rdma_driver(case: Case) -> Iterator[Verdict]:
     events = current(case, *_RDMA)
     missing = unreadable(case, "RDMA devices")
     if missing or not events:
-        yield missing or none_told(case, "fault of an RDMA device")
+        yield missing or none_told(case, "failed probe, dead command or bad health of an RDMA device")
         return
+    yield from cut(case, "RDMA devices", *_RDMA)
     recovered = {event.device: event.ends for event in current(case, "mlx5-recovered")}
     for address, own in by_device(events):
         table = dict(_RDMA)
@@ -123,9 +141,10 @@ def rdma_module(case: Case) -> Iterator[Verdict]:
     Not to be confused: the kernel's log alone is read; temperatures and power of modules need the vendor's tool.
     """
     events = current(case, *_MODULE)
+    yield from cut(case, "modules", *_MODULE)
     yield from weighed(case, _MODULE, events, "RDMA device")
     if not events:
-        yield unreadable(case, "modules") or none_told(case, "module that is too hot")
+        yield unreadable(case, "modules") or none_told(case, "report of mlx5 of a module that is too hot")
 
 
 _NEURON = {
@@ -153,6 +172,7 @@ def neuron(case: Case) -> Iterator[Verdict]:
     if not events:
         yield absent(case, "neuron") or unreadable(case, "Neuron devices") or none_told(case, "NEURON_HW_ERR")
         return
+    yield from cut(case, "Neuron devices", "neuron-hw-error")
     for unit, code in dict.fromkeys((event.detail.get("unit"), event.code or "") for event in events):
         own = [event for event in events if (event.detail.get("unit"), event.code or "") == (unit, code)]
         weight = _NEURON.get(code, Weight(WARN, "support", "a kind of error that no catalogue holds"))
@@ -174,6 +194,7 @@ def nccl_crash(case: Case) -> Iterator[Verdict]:
     Not to be confused: versions of NCCL that are known to crash are told by lib.known-bad, whether they did or not.
     """
     events = current(case, *_CRASH)
+    yield from cut(case, "crashes in NCCL", *_CRASH)
     yield from weighed(case, _CRASH, events)
     if not events:
         yield unreadable(case, "crashes in NCCL") or none_told(case, "crash in NCCL")
@@ -186,7 +207,7 @@ _PEERMEM = {
 }
 
 
-@check("gdr.peermem", "nvidia-peermem tells of nothing", P1, QUICK, "none", vantage=ROOT)
+@check("gdr.peermem", "nvidia-peermem tells of no invalid context", P1, QUICK, "none", vantage=ROOT)
 def peermem(case: Case) -> Iterator[Verdict]:
     """What nvidia-peermem, through which RDMA reaches a GPU's memory, writes to the kernel's log.
 
@@ -196,6 +217,7 @@ def peermem(case: Case) -> Iterator[Verdict]:
     module.
     """
     events = current(case, *_PEERMEM)
+    yield from cut(case, "nvidia-peermem", *_PEERMEM)
     yield from weighed(case, _PEERMEM, events)
     if not events:
-        yield unreadable(case, "nvidia-peermem") or none_told(case, "message of nvidia-peermem")
+        yield unreadable(case, "nvidia-peermem") or none_told(case, "invalid context of nvidia-peermem")

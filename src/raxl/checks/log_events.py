@@ -7,8 +7,8 @@ from itertools import groupby
 from typing import NamedTuple
 
 from raxl.checks import Case, Verdict, fail, ok, unknown, unread, warn
-from raxl.checks.remedies import remedy
-from raxl.model.facts import KernelEvent
+from raxl.checks.remedies import of_device, remedy
+from raxl.model.facts import ANY, KernelEvent
 from raxl.model.finding import Evidence
 from raxl.model.problem import FAILED
 
@@ -42,6 +42,15 @@ def unreadable(case: Case, what: str) -> Verdict | None:
 def current(case: Case, *kinds: str) -> list[KernelEvent]:
     """The events of these kinds since the last boot."""
     return [event for event in case.facts.kernel_log.events if event.boot == 0 and event.kind in kinds]
+
+
+def cut(case: Case, what: str, *kinds: str) -> Iterator[Verdict]:
+    """Says that of events of these kinds some are not known, for the log tells of more than are kept."""
+    read, counts = case.facts.kernel_log.read, case.facts.kernel_log.left_out
+    count = sum(counts.get(kind, 0) for kind in (*kinds, ANY))
+    if read.known and count:
+        words = f"{what}: {count} more lines of the kernel's log tell of such, of more faults than are kept"
+        yield unknown("node", FAILED, words, Evidence(read.source, f"{count} lines left out"), root="left-out")
 
 
 def none_told(case: Case, what: str) -> Verdict:
@@ -82,8 +91,9 @@ def verdict(
     vendor: str = "",
     about: str | None = None,
     root: str = "",
+    reset: str = "",
 ) -> Verdict:
-    """The verdict on events that are one fault."""
+    """The verdict on events that are one fault. `reset` is what resets it, where that is more than its device."""
     source = case.facts.kernel_log.read.source
     ordered = sorted(events, key=lambda event: event.order)
     shown = [Evidence(source, event.text) for event in ordered[:_SHOWN]]
@@ -96,7 +106,7 @@ def verdict(
     own = subject(case, ordered[0].device) if about is None else about
     if weight.verdict == INFO:
         return ok(own, message, *shown, *more, **told)
-    given = remedy(weight.action, vendor)
+    given = remedy(weight.action, vendor, reset=reset or of_device(vendor, ordered[0].device))
     make = fail if weight.verdict == FAIL else warn
     return make(own, message, *shown, *more, remedy=given.text, remedy_class=given.remedy_class, **told)
 

@@ -14,6 +14,7 @@ from raxl.checks.log_events import (
     Weight,
     by_device,
     current,
+    cut,
     none_told,
     subject,
     times,
@@ -35,7 +36,7 @@ from raxl.checks.xid_codes import (
     XIDS,
 )
 from raxl.checks.xid_notes import CONFLICT, ESCALATE, VENDOR
-from raxl.model.facts import NOT_READ, KernelEvent
+from raxl.model.facts import CUT, NOT_READ, KernelEvent
 from raxl.model.finding import QUICK, ROOT, Evidence
 
 _CATALOGUE = "https://docs.nvidia.com/deploy/xid-errors"
@@ -75,6 +76,7 @@ def xid(case: Case, companion_seconds: float = 5.0, breadth_processes: float = 3
     if not events:
         yield absent(case, "nvidia") or missing or none_told(case, "Xid")
         return
+    yield from cut(case, "Xids", "xid")
     for address, own in by_device(events):
         yield from _of_gpu(case, address or "", own, companion_seconds, breadth_processes)
 
@@ -131,6 +133,8 @@ def _told(code: str, events: list[KernelEvent], processes: float) -> _Told:
 def _weight(code: str, events: Sequence[KernelEvent], processes: float) -> Weight:
     """What a code makes of the GPU."""
     known = XIDS.get(code)
+    if code.endswith(CUT):
+        return Weight(WARN, "support", "the number is cut off in the log or too long, so that no catalogue holds it")
     if known is None and code in UNUSED:
         hint = LEGACY.get(code, "no meaning that is known")
         return Weight(WARN, "support", f"not raised by Ampere and newer; older drivers: {hint}")
@@ -289,4 +293,5 @@ def _simple(case: Case, table: Mapping[str, Weight], what: str, before: str) -> 
     if not events:
         yield absent(case, "nvidia") or unreadable(case, f"a {what}") or none_told(case, what)
         return
+    yield from cut(case, what, *table)
     yield from weighed(case, table, events, before, "nvidia")

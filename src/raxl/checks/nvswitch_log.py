@@ -5,8 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from raxl.checks import P1, Case, Verdict, absent, check, evidence, ok, skip, unread
-from raxl.checks.log_events import FAIL, INFO, WARN, Weight, by_device, current, none_told, times, unreadable, verdict
-from raxl.checks.remedies import remedy
+from raxl.checks.log_events import (
+    FAIL,
+    INFO,
+    WARN,
+    Weight,
+    by_device,
+    current,
+    cut,
+    none_told,
+    times,
+    unreadable,
+    verdict,
+)
+from raxl.checks.remedies import of_board, remedy
 from raxl.checks.sxid_codes import SETS
 from raxl.checks.words import listed
 from raxl.model.facts import KernelEvent
@@ -31,16 +43,17 @@ def sxid(case: Case) -> Iterator[Verdict]:
     if not events:
         yield absent(case, "nvidia") or unreadable(case, "SXids") or none_told(case, "SXid")
         return
+    yield from cut(case, "SXids", "sxid")
     for address, own in by_device(events):
         for code in sorted({event.code or "" for event in own}, key=lambda code: (len(code), code)):
             alike = [event for event in own if event.code == code]
             weight = _over(own) if code == _HOT else _weight(code, alike[0].detail.get("severity"))
             words = f"NVSwitch {address}: SXid {code}{times(alike)}{_links(alike)}: {weight.meaning}"
-            yield verdict(case, alike, weight, words, vendor="nvidia", root=code)
+            yield verdict(case, alike, weight, words, vendor="nvidia", root=code, reset=_board(case))
 
 
 def _weight(code: str, severity: str | None) -> Weight:
-    known = next((one for one in SETS if int(code) in one.codes), None)
+    known = next((one for one in SETS if code.isdigit() and int(code) in one.codes), None)
     meaning = known.meaning if known else "a code that no catalogue holds"
     told = Weight(known.verdict, known.action, meaning) if known else Weight(WARN, "support", meaning)
     if code == _UNHANDLED or severity == "Fatal":
@@ -48,6 +61,12 @@ def _weight(code: str, severity: str | None) -> Weight:
     if severity == "Non-fatal" and told.verdict == FAIL:
         return Weight(WARN, "watch", f"called non-fatal; {meaning}")
     return told
+
+
+def _board(case: Case) -> str:
+    """What resets a switch: a reset of all GPUs on its board, of which a node has one."""
+    found = [one.pci.address for one in case.node.accelerators if one.vendor == "nvidia" and one.pci is not None]
+    return of_board(found)
 
 
 def _over(own: Sequence[KernelEvent]) -> Weight:
@@ -82,7 +101,7 @@ def fabric_manager(case: Case) -> Iterator[Verdict]:
         return
     switches = [event for event in reading.value if event.kind == "switch-error"]
     for event in switches:
-        yield _switch(event, reading.source)
+        yield _switch(case, event, reading.source)
     others = [event for event in reading.value if event.kind != "switch-error"]
     if others:
         words = (
@@ -93,10 +112,10 @@ def fabric_manager(case: Case) -> Iterator[Verdict]:
         yield ok("node", "the fabric manager's log tells of no error", evidence(reading, "no error"))
 
 
-def _switch(event: KernelEvent, source: str) -> Verdict:
+def _switch(case: Case, event: KernelEvent, source: str) -> Verdict:
     weight = _weight(event.code or "0", "Fatal" if event.detail.get("severity") == "fatal" else "Non-fatal")
     verdict_ = WARN if weight.verdict == INFO else weight.verdict
-    given = remedy(weight.action, "nvidia")
+    given = remedy(weight.action, "nvidia", reset=_board(case))
     port = f" on port {event.detail['link']}" if "link" in event.detail else ""
     words = f"NVSwitch {event.device}: SXid {event.code}{port} by the fabric manager's log: {weight.meaning}"
     return Verdict(

@@ -27,7 +27,6 @@ WIDTHS = {
 """Bits of each counter: PortCounters, InfiniBand Architecture Specification 1.4, volume 1, 16.1.3.5."""
 _DOWNED = "link_downed"
 _CARRIER = "lost-carrier"
-_CLEAR = "perfquery -R, or reload the driver after a drain"
 _CABLE = "mlxlink -d DEVICE -m -c shows the module and the eye; drain, then reseat or swap cable and transceiver"
 
 
@@ -66,7 +65,7 @@ def counter_saturated(case: Case) -> Iterator[Verdict]:
                 port.name,
                 f"{port.name}: {words}: full, so that new errors no longer count",
                 evidence(port.reading("counters"), words),
-                remedy=f"clear the counters ({_CLEAR}), and read again after an hour of work",
+                remedy=f"clear the counters ({_clear(port.name)}), and read again after an hour of work",
                 remedy_class="config",
                 root=",".join(full[port.name]),
             )
@@ -74,6 +73,11 @@ def counter_saturated(case: Case) -> Iterator[Verdict]:
     if well:
         yield ok("node", f"no counter of {len(well)} RDMA port{'s' if len(well) > 1 else ''} is full")
     yield from _unread(found, "counters")
+
+
+def _clear(port: str) -> str:
+    device, _, number = port.partition("/")
+    return f"perfquery -R -C {device} -P {number or 1}, or reload the driver after a drain"
 
 
 def _unread(found: list[RdmaPort], name: str) -> Iterator[Verdict]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 
@@ -13,8 +14,12 @@ class Remedy(NamedTuple):
 
 
 _RESET = {
-    "nvidia": "nvidia-smi --gpu-reset -i GPU (all GPUs of an NVSwitch board together)",
-    "amd": "amd-smi reset --gpureset -g GPU",
+    "nvidia": "nvidia-smi --gpu-reset -i {address} (all GPUs of an NVSwitch board together)",
+    "amd": "amd-smi reset --gpureset -g {address}",
+}
+_RESET_UNNAMED = {
+    "nvidia": "nvidia-smi --gpu-reset, which resets all GPUs",
+    "amd": "amd-smi reset --gpureset -g all",
 }
 _BUNDLE = {"nvidia": "nvidia-bug-report.sh", "amd": "amd-smi and dmesg"}
 ACTIONS = {
@@ -36,8 +41,24 @@ ACTIONS = {
 }
 
 
-def remedy(action: str, vendor: str = "") -> Remedy:
-    """What an action means on a vendor's devices."""
+def of_device(vendor: str, address: str | None) -> str:
+    """What resets a device of the vendor's at this PCI address, which may lack the function; without one, all."""
+    if vendor not in _RESET:
+        return "reset it"
+    if address is None:
+        return _RESET_UNNAMED[vendor]
+    return _RESET[vendor].format(address=address if "." in address else f"{address}.0")
+
+
+def of_board(addresses: Sequence[str]) -> str:
+    """What resets NVIDIA's GPUs at these addresses, all of one NVSwitch board; without addresses, all of the node."""
+    if not addresses:
+        return "nvidia-smi --gpu-reset without -i, for all GPUs of the NVSwitch board together"
+    return f"nvidia-smi --gpu-reset -i {','.join(addresses)} (all {len(addresses)} GPUs of the NVSwitch board together)"
+
+
+def remedy(action: str, vendor: str = "", *, reset: str = "") -> Remedy:
+    """What an action means on a vendor's devices; `reset` is what resets this one."""
     told = ACTIONS[action]
-    reset = _RESET.get(vendor, "reset it")
-    return Remedy(told.remedy_class, told.text.format(reset=reset, bundle=_BUNDLE.get(vendor, "dmesg -T")))
+    own = reset or of_device(vendor, None)
+    return Remedy(told.remedy_class, told.text.format(reset=own, bundle=_BUNDLE.get(vendor, "dmesg -T")))

@@ -111,6 +111,8 @@ def _open(path: str) -> list[Recording]:
         start = sys.stdin.buffer.read(log_stream.LARGEST_WHOLE)
         if len(start) == log_stream.LARGEST_WHOLE and log_stream.is_log(start):
             return _of_log(log_stream.condensed(sys.stdin.buffer, start), path)
+        if len(start) == log_stream.LARGEST_WHOLE and log_stream.is_endless(start):
+            raise _no_form(path)
         return _from_bytes(start + sys.stdin.buffer.read(archive.LARGEST + 1 - len(start)), path)
     if not os.path.lexists(path):
         raise UnreadableInput(f"{path or repr(path)}: no such file")
@@ -134,9 +136,12 @@ def _open_file(path: str) -> list[Recording]:
                 file.seek(0)
             return _from_archive(archive.entries(file, path), path)
         file.seek(0)
-        if status.st_size > log_stream.LARGEST_WHOLE and log_stream.is_log(file.read(log_stream.HEAD)):
+        head = file.read(log_stream.HEAD) if status.st_size > log_stream.LARGEST_WHOLE else b""
+        if head and log_stream.is_log(head):
             file.seek(0)
             return _of_log(log_stream.condensed(file), path)
+        if log_stream.is_endless(head):
+            raise _no_form(path)
         if status.st_size > LARGEST_TEXT:
             raise TooLarge(f"{path} is larger than 256 MiB")
         file.seek(0)
@@ -155,7 +160,7 @@ def _from_bytes(content: bytes, path: str) -> list[Recording]:
     if not held and (form := forms.empty(text)):
         raise NoNodes(f"{path} is empty", f"{form} that lists no node")
     if not held:
-        raise UnknownForm(f"{path}: not a form that is known", f"known: {forms.KNOWN}")
+        raise _no_form(path)
     recordings = [_empty(path)]
     for question, own in held:
         text, *others = documents.machines(question.subject, allowed.command_output(own))
@@ -164,6 +169,10 @@ def _from_bytes(content: bytes, path: str) -> list[Recording]:
             recordings.append(_empty(path))
             recordings[-1].answers[question] = _answer(question, other)
     return recordings
+
+
+def _no_form(path: str) -> UnknownForm:
+    return UnknownForm(f"{path}: not a form that is known", f"known: {forms.KNOWN}")
 
 
 def _of_log(logs: Sequence[str], path: str) -> list[Recording]:

@@ -21,6 +21,13 @@ def is_log(start: bytes) -> bool:
     return kernel_log.is_log(forms.decoded(start[:HEAD]))
 
 
+def is_endless(start: bytes) -> bool:
+    """Whether a long file that begins so is of no known form: without an end of its first line only documents go on
+    for so long."""
+    head = start[:HEAD]
+    return len(head) == HEAD and b"\n" not in head and b"\r" not in head and head.lstrip()[:1] not in b"{[<\xef\xff"
+
+
 def condensed(file: BinaryIO, start: bytes = b"") -> list[str]:
     """What is kept of the log in the file, by host; `start` was read from it before."""
     return kernel_log.condensed(_pieces(file, start))

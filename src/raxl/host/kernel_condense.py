@@ -10,17 +10,18 @@ import re
 from collections import Counter
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Set, Tuple
 
-from raxl.host.kernel_lines import MARKS, Line, telling
+from raxl.host.kernel_lines import MARKS, XID_HEAD, Line, open_ended, telling, xid_share
 from raxl.host.kernel_stamps import HOSTS, Splitter, Stamped
 
-MOST_KEPT = 1024
-"""Lines of one host's log that are kept beside those that tell of something new."""
+MOST_KEPT = 4096
+"""Lines of one host's log that are kept. Where there are more different ones, those of which there are fewest stay."""
+_LEAST_OF_SHARE = 8
+"""Light lines of a sort that stay however much there is of what weighs more."""
 MOST_OF_FAMILY = 24
 """Lines of one fault of one device that differ in processes and links alone."""
-_MOST_EVER = 4 * MOST_KEPT
 _MOST_HOSTS = 1024
 _MOST_TOGETHER = 1 << 14
-"""Lines that are kept of all hosts."""
+"""Lines that are kept of all hosts; light ones may take half of them."""
 _REMEMBERED, _LEAST_REMEMBERED = 1 << 14, 64
 """Texts that were seen lately, of all hosts; and of each of many."""
 _LONGEST = 1024
@@ -40,8 +41,10 @@ _XID, _CHANNEL = "NVRM: Xid (", ", Ch "
 """Behind its channel an Xid tells nothing that makes it another event."""
 _HEAD_LINES = 4
 _ESCAPE = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
-_SEVERITY = re.compile(r"event severity: (\w{1,20})")
+_SEVERITY = re.compile(r"(?:event severity|Error \d{1,4}, type): (\w{1,20})")
 _SECTION = re.compile(r"section_type: (.{1,60})")
+_RECORD = "[Hardware Error]"
+"""In each line of an error record, which is told over several."""
 _DEVICE = re.compile(r"device_id: ([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7])")
 Log = Dict[str, Any]
 
@@ -61,9 +64,11 @@ class Condenser:
         self.bare = 0
         """How many had none, and are the kernel's by their words."""
 
-    def feed(self, line: str) -> None:
-        """Takes one line."""
+    def feed(self, line: str, is_open: bool = False) -> None:
+        """Takes one line; an open one lacks its end, and may have been cut off."""
         self._number += 1
+        if is_open:
+            line = open_ended(line)
         if "\x1b" in line:
             line = _ESCAPE.sub("", line)
         if line.startswith(_BOOTS):
@@ -104,8 +109,9 @@ class Condenser:
             self._number += text.count("\n", counted, start)
             counted = start
             line = text[start : marked[start]]
-            if not self._is_copy(line):
-                self.feed(line)
+            is_open = marked[start] == len(text)
+            if is_open or not self._is_copy(line):
+                self.feed(line, is_open)
                 self._number -= 1
         self._number = base + text.count("\n")
         named = Counter(map("".join, HOSTS.findall(text))) if HOSTS.search(text, 0, _SAMPLE) else {}
@@ -159,8 +165,15 @@ class _Host:
         self.lines = 0
         self._number = 0
         self._families: Dict[Tuple[Any, ...], int] = {}
-        self._kinds: Set[Tuple[Any, ...]] = set()
-        self._left_out = 0
+        self._shares: Dict[Tuple[bool, str], List[Tuple[Any, ...]]] = {}
+        """By what lines share their room with, the keys of those that are kept of this boot."""
+        self._heads: Set[str] = set()
+        """How the Xids of this boot begin that are kept, or were."""
+        self._largest: Optional[Tuple[bool, str]] = None
+        self._left_out: Counter[str] = Counter()
+        self._gone: List[Tuple[str, Log]] = []
+        """Lines of this boot that made room, with their kind; copies of them still count."""
+        self._left_before = 0
         self._boot = 0
         self._in_boot = 0
         self._oldest: Optional[str] = None
@@ -189,7 +202,7 @@ class _Host:
             copies, text = int(repeated[1]), repeated[2]
         if text.startswith("NVRM: "):
             text = self._of_driver(text)
-        elif "[Hardware Error]" in text:
+        elif _RECORD in text:
             text = self._of_firmware(text)
         known = text.partition(_CHANNEL)[0] if _XID in text else text
         if known not in self._seen:
@@ -203,7 +216,11 @@ class _Host:
         """Counts the line if its text was seen lately; whether it was."""
         text = text.rstrip()
         known = text.partition(_CHANNEL)[0] if _XID in text else text
-        if known not in self._seen:
+        if known not in self._seen and self._is_left_out(text):
+            self.lines += 1
+            self._in_boot += 1
+            return True
+        if known not in self._seen or _RECORD in text:
             return False
         self.lines += 1
         self._in_boot += 1
@@ -221,7 +238,12 @@ class _Host:
             self._in_boot = 0
             self._seen.clear()
             self._families.clear()
-            self._kinds.clear()
+            self._shares.clear()
+            self._heads.clear()
+            self._largest = None
+            self._left_before += self._left()
+            self._left_out.clear()
+            self._gone.clear()
 
     def log(self) -> Log:
         """What is kept of it."""
@@ -235,15 +257,28 @@ class _Host:
             "oldest": self._oldest,
             "newest": self._newest,
             "whole": self._whole,
-            "left_out": self._left_out,
+            "left_out": self._left_before + self._left(),
+            "left_out_kinds": dict(sorted(self._counted_out().items())),
             "kept": sorted(kept, key=lambda entry: int(entry["order"])),
         }
+
+    def _counted_out(self) -> "Counter[str]":
+        """By kind, how many lines of this boot are not kept."""
+        counts = Counter(self._left_out)
+        for kind, entry in self._gone:
+            counts[kind] += entry["count"]
+        return counts
+
+    def _left(self) -> int:
+        return sum(self._counted_out().values())
 
     def absorb(self, other: "_Host") -> None:
         """Takes over what is kept of another one's lines."""
         for key, entry in other.kept.items():
             self.kept.setdefault(("bare", *key), {**entry, "boot": self._boot})
         self.lines += other.lines
+        self._left_before += other._left_before
+        self._left_out.update(other._counted_out())
 
     def _place(self, line: Stamped, text: str) -> None:
         """Tells boots apart, and whether the log reaches back to one."""
@@ -264,7 +299,9 @@ class _Host:
         if len(self._seen) >= self._bounds.remembered:
             self._seen.clear()
         found = telling(text)
-        self._seen[known] = None if found is None else self._entry(line, found, copies)
+        entry = None if found is None else self._entry(line, found, copies)
+        if found is None or entry is not None:  # one that was left out is counted each time
+            self._seen[known] = entry
 
     def _again(self, entry: Log, line: Stamped, copies: int) -> None:
         entry["count"] += copies
@@ -282,13 +319,15 @@ class _Host:
         if entry is not None:
             self._again(entry, line, copies)
             return entry
-        kind = (found.kind, found.groups.get("device"), found.groups.get("code"))
-        if len(self.kept) >= (MOST_KEPT if kind in self._kinds else _MOST_EVER) or self._bounds.left <= 0:
-            self._left_out += 1
+        if not self._has_room(found.share):
+            self._left_out[found.kind] += copies
             return None
         self._bounds.left -= 1
         self._families[family] = self._families.get(family, 0) + 1
-        self._kinds.add(kind)
+        self._shares.setdefault(found.share, []).append(key)
+        head = XID_HEAD.match(found.text) if found.kind == "xid" else None
+        if head is not None:
+            self._heads.add(head[0])
         entry = self.kept[key] = {
             "text": found.text,
             "first": line.stamp or None,
@@ -300,6 +339,48 @@ class _Host:
             "uptime": line.uptime_seconds,
         }
         return entry
+
+    def _is_left_out(self, text: str) -> bool:
+        """Whether the text is an Xid for which there is no room and of which no copy is kept; counts it then. A flood
+        of them has a million devices and codes, and is not taken apart."""
+        if len(self.kept) < MOST_KEPT or not text.startswith(_XID):
+            return False
+        head = XID_HEAD.match(text)
+        if head is None or head[0] in self._heads or self._may_have_room(xid_share(head[1])):
+            return False
+        self._left_out["xid"] += 1
+        return True
+
+    def _has_room(self, share: Tuple[bool, str]) -> bool:
+        """Whether one more line may be kept of its sort; makes room for it at the cost of light ones, and of sorts of
+        which more are kept."""
+        least = _MOST_TOGETHER // 2 if share[0] else 0
+        if len(self.kept) < MOST_KEPT and self._bounds.left > least:
+            return True
+        if not self._may_have_room(share) or self._largest is None:
+            return False
+        key = self._shares[self._largest].pop()
+        self._gone.append((self._kind(key), self.kept.pop(key)))
+        self._largest = None
+        self._bounds.left += 1
+        return True
+
+    def _may_have_room(self, share: Tuple[bool, str]) -> bool:
+        """Whether the largest sort has to make room for one more line of this sort."""
+        if self._largest is None and self._shares:
+            self._largest = max(
+                self._shares,
+                key=lambda one: (one[0] and len(self._shares[one]) > _LEAST_OF_SHARE, len(self._shares[one])),
+            )
+        if self._largest is None:
+            return False
+        has_less = len(self._shares.get(share, ())) + 1 < len(self._shares[self._largest])
+        is_lighter = self._largest[0] and not share[0] and len(self._shares[self._largest]) > _LEAST_OF_SHARE
+        return has_less or is_lighter
+
+    def _kind(self, key: Tuple[Any, ...]) -> str:
+        """The kind of the lines that have this key."""
+        return str(key[3] if key[1] == "others" else key[1])
 
     def _of_driver(self, text: str) -> str:
         """A line of NVIDIA's driver; the last of those over which a lost GPU is told holds all of them."""
@@ -314,11 +395,15 @@ class _Host:
 
     def _of_firmware(self, text: str) -> str:
         """A line of an error record of the firmware's; the one that names a PCIe device holds how severe it is."""
+        if not text.startswith("{"):  # of the boot before, which is told once at the start
+            return text
         severity, section, device = _SEVERITY.search(text), _SECTION.search(text), _DEVICE.search(text)
         if severity:
             self._severity, self._is_pcie = severity[1], False
         elif section:
             self._is_pcie = section[1].startswith("PCIe")
+            if not self._is_pcie:
+                return f"[Hardware Error]: firmware's record of a {self._severity} error: {section[1]}"
         elif device and self._is_pcie and self._severity:
             return f"[Hardware Error]: {self._severity} PCIe error of {device[1]}"
         return text
@@ -354,13 +439,20 @@ def condensed(lines: Iterable[str]) -> Log:
 
 
 def whole_lines(chunks: Iterable[str]) -> Iterator[str]:
-    """A text that comes in pieces, in pieces that end with a line. A line without end is cut after a mebibyte."""
-    left = ""
+    """A text that comes in pieces, in pieces that end with a line. Of a line without end a mebibyte is given, for what
+    a line tells stands at its start."""
+    left, is_within = "", False
     for chunk in chunks:
+        if is_within:
+            begins = chunk.find("\n") + 1
+            if not begins:
+                continue
+            chunk, is_within = chunk[begins:], False
         left += chunk
         end = left.rfind("\n") + 1
         if not end and len(left) > 1 << 20:
-            end = len(left)
+            yield f"{left[: 1 << 20]}\n"
+            left, is_within = "", True
         if end:
             yield left[:end]
             left = left[end:]

@@ -1,7 +1,8 @@
 """The lines of a kernel's log that tell of a fault: which they are, and which of them are copies of one another.
 
 Nothing else of a log is ever kept: it holds other people's words. Facts: the drivers' own message strings (NVIDIA's Xid
-catalogue, amdgpu, mlx5 core, pci/pcie/aer.c and dpc.c, x86 mce, the OOM killer). Standard library, Python 3.8.
+catalogue, amdgpu, mlx5 core, pci/pcie/aer.c and dpc.c, x86 mce, EDAC, firmware/efi/cper.c, rcu, the block layer, ext4,
+XFS, the OOM killer). Standard library, Python 3.8.
 """
 
 from __future__ import annotations
@@ -13,6 +14,33 @@ LONGEST = 400
 """Characters of a line that are kept: registers and addresses that follow tell nothing more."""
 _BDF = r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]"
 _ANY_BDF = r"[0-9A-Fa-f:.]{5,16}"
+_XID_DIGITS, _SXID_DIGITS = 3, 5
+_MOST_DIGITS = 6
+"""Digits of a code that are kept: a longer one is none."""
+_OF_JOBS = frozenset(("8", "11", "13", "25", "31", "32", "43", "45", "69", "80", "141"))
+"""Xids for which the job, not the node, is at fault."""
+_NOTES = frozenset(
+    (
+        "peermem-ctx",
+        "nccl-segv",
+        "oom",
+        "oom-killed",
+        "oom-killed-in-container",
+        "amd-page-fault",
+        "amd-ring-timeout",
+        "amd-soft-recovered",
+        "amd-ras-ce",
+        "aer-corrected",
+        "aer-firmware-first",
+        "aer-received-corrected",
+        "lost-carrier",
+    )
+)
+_UNCORRECTED = r"0?x?(?:[2367abefABEF][0-9a-fA-F]|[0-9a-fA-F][2367abefABEF])"
+"""How the status of a machine check begins that is uncorrected (UC, bit 61) or corrupted the processor's state (PCC,
+bit 57); it has all of its 16 digits, for its highest bit says that it is valid."""
+_DISK = r"(?!(?:fd|sr|loop)\d)[\w.-]{1,40}"
+"""Any but drives without a medium, of which reading fails on a sound machine, and files that stand for disks."""
 _RDMA = r"(?:mlx[45]_core|bnxt_en|bnxt_re|ice|irdma|efa|hfi1|ionic)"
 
 
@@ -32,9 +60,22 @@ class Line(NamedTuple):
 
     @property
     def family(self) -> Tuple[str, ...]:
-        """The same without what may differ without end: processes and links."""
-        told = sorted(name for name in self.groups if name not in ("pid", "process", "link"))
+        """The same without what may differ without end: processes and links. Of a task that hangs its name tells what
+        hangs."""
+        without = ("pid",) if self.kind == "hung-task" else ("pid", "process", "link")
+        told = sorted(name for name in self.groups if name not in without)
         return (self.kind, *(f"{name}={self.groups[name]}" for name in told))
+
+    @property
+    def share(self) -> Tuple[bool, str]:
+        """What it shares the room with, where there are more different ones than are kept; first, whether it is light:
+        a job's own fault, or a note."""
+        code = self.groups.get("code", "")
+        if self.kind == "xid":
+            return xid_share(code)
+        if self.kind == "sxid":
+            return False, f"sxid {code[:2] if len(code) <= _SXID_DIGITS else 'other'}"
+        return self.kind in _NOTES, self.kind
 
 
 class _Entry(NamedTuple):
@@ -50,11 +91,17 @@ def _entry(kind: str, stems: str, pattern: str, kept: Optional[str] = None) -> _
     return _Entry(kind, tuple(stems.split("|")), re.compile(pattern), kept)
 
 
+def _received(severity: str) -> str:
+    """A root port's line of a message that came in; the device that sent it is named behind."""
+    sender = rf"(?:(?P<device>{_BDF})|id=[0-9a-f]{{4}})"
+    return rf"AER: (?:Multiple )?{severity} error (?:message )?received(?: from|:) ?{sender}"
+
+
 _CATALOGUE = (
     _entry(
         "xid",
         "NVRM: Xid (",
-        rf"NVRM: Xid \((?:PCI:)?(?P<device>{_ANY_BDF})(?: GPU-I:(?P<instance>\d{{1,4}}))?\): (?P<code>\d{{1,5}})(?!\d)",
+        rf"NVRM: Xid \((?:PCI:)?(?P<device>{_ANY_BDF})(?: GPU-I:(?P<instance>\d{{1,4}}))?\): (?P<code>\d{{1,40}}…?)",
     ),
     _entry(
         "fallen-off-bus",
@@ -71,7 +118,7 @@ _CATALOGUE = (
     _entry(
         "sxid",
         "SXid (",
-        rf"SXid \((?:PCI:)?(?P<device>{_ANY_BDF})\): (?P<code>\d{{1,6}}), (?!Data|Severity)"
+        rf"SXid \((?:PCI:)?(?P<device>{_ANY_BDF})\): (?P<code>\d{{1,40}}), (?!Data|Severity)"
         r"(?:(?P<severity>Fatal|Non-fatal),? ?)?(?:.{0,80}?Link (?P<link>\d{1,4})\b)?",
     ),
     _entry("peermem-ctx", "nvidia-peermem", r"nvidia-peermem .{0,80}detected invalid context"),
@@ -184,6 +231,13 @@ _CATALOGUE = (
         "PCIe Bus Error",
         r"PCIe Bus Error: severity=Correct(?:ed|able)(?:, type=(?P<code>[A-Za-z ]{1,30}))?",
     ),
+    _entry("aer-received-fatal", "rror received:|rror message received", _received(r"Uncorrect(?:ed|able) \(Fatal\)")),
+    _entry(
+        "aer-received-nonfatal",
+        "rror received:|rror message received",
+        _received(r"Uncorrect(?:ed|able) \(Non-Fatal\)"),
+    ),
+    _entry("aer-received-corrected", "rror received:|rror message received", _received("Correct(?:ed|able)")),
     _entry("aer-firmware-first", "aer_status: 0x", r"aer_status: (?P<code>0x[0-9a-f]{1,8}), aer_mask: 0x[0-9a-f]+"),
     _entry("aer-firmware-uncorrected", "aer_uncor_severity", r"aer_uncor_severity: 0x[0-9a-f]+"),
     _entry(
@@ -201,11 +255,22 @@ _CATALOGUE = (
     _entry("dpc-recovered", "Link Down/Up ignored", r"Slot\([^)]{0,20}\): Link Down/Up ignored"),
     _entry(
         "hung-task",
-        "blocked for more than",
-        r"task (?P<process>.{1,40}?):(?P<pid>\d{1,10}) blocked for more than (?P<seconds>\d{1,6}) seconds",
+        "blocked for more than|blocked in I/O wait",
+        r"task (?P<process>.{1,40}?):(?P<pid>\d{1,10}) blocked(?: in I/O wait)? for more than (?P<seconds>\d{1,6}) "
+        r"seconds",
     ),
     _entry("soft-lockup", "soft lockup", r"soft lockup - CPU#(?P<code>\d{1,5}) stuck"),
     _entry("hard-lockup", "hard LOCKUP", r"hard LOCKUP on cpu (?P<code>\d{1,5})"),
+    _entry(
+        "rcu-stall",
+        "self-detected stall on CPU|stalls on CPUs/tasks",
+        r"INFO: (?P<code>rcu\w{0,20}) (?:self-detected stall on CPU|detected (?:expedited )?stalls on CPUs/tasks)",
+    ),
+    _entry(
+        "kernel-oops",
+        "Oops: |kernel BUG at|BUG: unable to handle",
+        r"Oops: |kernel BUG at |BUG: unable to handle (?:kernel|page)",
+    ),
     _entry(
         "oom",
         "oom-kill:constraint=",
@@ -213,16 +278,72 @@ _CATALOGUE = (
         "oom-kill:constraint={code},task={process},pid={pid}",
     ),
     _entry(
-        "mce-ue",
-        "Hardware Error|Uncorrected hardware",
-        r"\[Hardware Error\]: (?:CPU (?P<code>\d{1,5}): Machine Check Exception|Uncorrected, software"
-        r"|System Fatal error)|Uncorrected hardware memory error",
+        "oom-killed",
+        "Out of memory",
+        r"Out of memory(?: \([a-z_]{1,40}\))?: Kill(?:ed)? process (?P<pid>\d{1,10}) \((?P<process>[^)]{1,40})\)",
+        "Out of memory: Killed process {pid} ({process})",
     ),
-    _entry("ro-fs", "Remounting filesystem read-only", r"Remounting filesystem read-only"),
+    _entry(
+        "oom-killed-in-container",
+        "Memory cgroup out of memory",
+        r"Memory cgroup out of memory: Kill(?:ed)? process (?P<pid>\d{1,10}) \((?P<process>[^)]{1,40})\)",
+        "Memory cgroup out of memory: Killed process {pid} ({process})",
+    ),
+    _entry(
+        "mce-ue",
+        "Machine Check|Uncorrected, software|System Fatal error|Uncorrected hardware|_STATUS[|context corrupt",
+        r"\[Hardware Error\]: (?:CPU (?P<code>\d{1,5}): Machine Check Exception(?!: [0-9a-fx]{1,18} Bank)"
+        r"|Uncorrected, software|System Fatal error|Machine check: Processor context corrupt)"
+        rf"|\bCPU (?P<code2>\d{{1,5}}): Machine Check(?: Exception| Event)?: [0-9a-fx]{{1,18}} Bank \d{{1,3}}: "
+        rf"{_UNCORRECTED}"
+        r"|\bCPU:(?P<code3>\d{1,5}) \(.{1,20}?\) MC\d{1,3}_STATUS\[(?:[^|\]]{0,8}\|UE\||(?:[^|\]]{0,8}\|){4}PCC\b)"
+        r"|Uncorrected hardware memory error",
+    ),
+    _entry("memory-ue", "EDAC ", r"EDAC (?:\w{1,20} )?(?P<code>(?:MC|DEVICE)\d{1,4}): (?:\d{1,9} )?UE\b"),
+    _entry(
+        "memory-failure",
+        "Memory failure: 0x",
+        r"Memory failure: 0x[0-9a-f]{1,16}: (?:recovery action for|Sending SIGBUS|Killing)",
+    ),
+    _entry(
+        "apei-section",
+        "firmware's record of",
+        r"\[Hardware Error\]: firmware's record of a (?P<code>fatal|recoverable) error: (?P<part>[\w /-]{1,40})",
+    ),
+    _entry(
+        "apei-record",
+        "event severity: ",
+        r"\}\[Hardware Error\]: event severity: (?P<code>fatal|recoverable)",
+    ),
+    _entry(
+        "ro-fs", "emounting filesystem read-only|forced readonly", r"emounting filesystem read-only|forced readonly"
+    ),
+    _entry(
+        "fs-down",
+        "XFS (|Aborting journal",
+        r"XFS \((?P<code>[\w.-]{1,40})\): .{0,200}?(?:Filesystem has been shut down|Shutting down (?:the )?filesystem)"
+        r"|Aborting journal on device (?P<code2>[\w.-]{1,40}?)\.?(?:\s|$)",
+    ),
+    _entry(
+        "fs-error",
+        "EXT4-fs error|EXT4-fs (|XFS (|BTRFS",
+        r"EXT4-fs error \(device (?P<code>[\w.-]{1,40})\)|EXT4-fs \((?P<code2>[\w.-]{1,40})\): I/O error"
+        r"|XFS \((?P<code3>[\w.-]{1,40})\): (?:[Mm]etadata I/O [Ee]rror|[Mm]etadata (?:CRC error|corruption) detected"
+        r"|Corruption |Internal error|[Ll]og I/O [Ee]rror)"
+        r"|BTRFS(?: critical|: error| error) \(device (?P<code4>[\w.-]{1,40})",
+    ),
+    _entry(
+        "disk-error",
+        "rror, dev |I/O error on dev|blk_update_request: I/O error",
+        r"(?:I/O|critical medium|critical target|timeout|protection|recoverable transport|critical nexus) error, dev "
+        rf"(?P<code>{_DISK})|\bI/O error on dev(?:ice)? (?P<code2>{_DISK})"
+        "|blk_update_request: I/O error(?!, dev)",
+    ),
     _entry(
         "nvme-dead",
         "nvme",
-        r"(?P<code>nvme\d{1,4})\b.{0,60}(?:Disabling device after reset failure|I/O .{0,60}timeout, reset controller)",
+        r"(?P<code>nvme\d{1,4})\b.{0,60}(?:Disabling device after reset failure|I/O .{0,60}timeout, reset controller"
+        r"|controller is down; will reset|Removing after probe failure)",
     ),
     _entry("kernel-panic", "Kernel panic", r"Kernel panic - not syncing"),
     _entry(
@@ -254,11 +375,31 @@ MARKS = (
     "insufficient power",
     "High Temperature",
     "blocked for more than",
+    "blocked in I/O wait",
+    "rror received:",
+    "rror message received",
     "soft lockup",
     "hard LOCKUP",
+    "stall on CPU",
+    "stalls on CPUs",
+    "Oops: ",
+    "kernel BUG at",
+    "unable to handle",
     "oom-kill:",
+    "ut of memory",
+    "Machine Check",
     "Uncorrected hardware",
-    "Remounting filesystem",
+    "EDAC ",
+    "Memory failure: ",
+    "emounting filesystem",
+    "forced readonly",
+    "XFS (",
+    "EXT4-fs ",
+    "BTRFS",
+    "Aborting journal",
+    "rror, dev ",
+    "I/O error on dev",
+    "blk_update_request: ",
     "nvme",
     "Kernel panic",
     "in libnccl",
@@ -274,10 +415,24 @@ _NVLINK5 = re.compile(
     r"(?P<unit>[A-Z0-9_/]{2,40})\s+(?P<severity>Nonfatal|Fatal)\s+(?P<context>XC[01])\s+i\d+\s+Link\s+(?P<link>-?\d{1,4})\s+"
     r"\((?P<words>[0-9a-fx ]{3,120})\)"
 )
+_OPEN = re.compile(r"(NVRM: Xid \([^)]{1,40}\): \d{1,40})\r?$")
 _ACTION = re.compile(
     r"ecovery action changed from \S+ \([^)]*\) to (?P<value>0x[0-9a-fA-F]{1,4}) \((?P<action>[^)]{1,40})\)"
 )
 _LINK = re.compile(r"\b[Ll]ink\s+(?P<link>-?\d{1,4})\b")
+
+
+XID_HEAD = re.compile(r"NVRM: Xid \([^)]{1,40}\): (\d{1,40}…?)")
+
+
+def xid_share(code: str) -> Tuple[bool, str]:
+    """What an Xid shares the room with: others of its code, or of codes that are none."""
+    return code in _OF_JOBS, f"xid {code if len(code) <= _XID_DIGITS else 'other'}"
+
+
+def open_ended(text: str) -> str:
+    """A line with which its file ends, and which has no end: of a number there nobody knows whether it goes on."""
+    return _OPEN.sub(r"\1…", text)
 
 
 def telling(text: str) -> Optional[Line]:
@@ -294,10 +449,13 @@ def telling(text: str) -> Optional[Line]:
 
 
 def _line(entry: _Entry, found: "re.Match[str]", text: str) -> Optional[Line]:
-    groups = {name.rstrip("23"): value for name, value in found.groupdict().items() if value is not None}
+    groups = {name.rstrip("234"): value for name, value in found.groupdict().items() if value is not None}
     if groups.pop("errors", "1").strip("0") == "":
         return None  # a total of none
     groups.pop("seconds", None)
+    code = groups.get("code", "")
+    if entry.kind in ("xid", "sxid") and len(code.rstrip("…")) > _MOST_DIGITS:
+        groups["code"] = f"{code[:_MOST_DIGITS]}…"
     before = _BEFORE.match(text)
     if "device" not in groups and before:
         groups["device"] = before["device"]

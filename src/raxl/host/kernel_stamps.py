@@ -42,6 +42,9 @@ _UCX = re.compile(r"\[[\w.-]{1,253}:\d{1,10}:\d{1,10}\s?\]")
 _BARE = re.compile(
     r"\s{0,40}(?=NVRM: |nvidia-nvswitch\d|nvidia-peermem |nvidia [0-9a-f]|amdgpu[ :]|\[drm|mlx[45]_core |pcieport |"
     r"neuron|NEURON_HW_ERR=|INFO: task |watchdog: |NMI watchdog: |mce: |(?:\{\d{1,6}\})?\[Hardware Error\]|EDAC |"
+    r"AER: |rcu: INFO: |INFO: rcu|BUG: (?:soft|unable|work)|Oops: [0-9g]|Out of memory: Kill|"
+    r"Memory cgroup out of memory: |Memory failure: 0x|(?:end_request: |Buffer )?I/O error,? (?:on )?dev|BTRFS|"
+    r"blk_update_request: |Aborting journal on |"
     r"oom-kill:|Kernel panic - |EXT4-fs |XFS |nvme\d|Linux version \d|[\w:./-]{1,40}\[\d{1,10}\]: segfault at )"
 )
 """How the lines of the kernel begin that tell something, where a tool or a person took the stamps off."""

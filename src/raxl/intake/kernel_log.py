@@ -21,7 +21,9 @@ _HOST = re.compile(r'\{"host": "([^"\\]{1,253})"')
 _ADDRESS = re.compile(r"[0-9.]+|.*:.*")
 _MAYBE = re.compile(
     r"\]\s|kernel[:\[ ]|^\d{1,4},\d{1,20},\d{1,20},|^[a-z]{2,8}\d?\s{0,6}:[a-z]{3,6}\s{0,6}:|NVRM: |SXid|amdgpu"
-    r"|mlx[45]_core|pcieport|T\d\d:\d\d:\d\d,\d|NEURON_HW|blocked for more|Hardware Error|segfault",
+    r"|mlx[45]_core|pcieport|T\d\d:\d\d:\d\d,\d|NEURON_HW|blocked (?:for more|in I)|Hardware Error|segfault"
+    r"|AER: |EDAC |XFS \(|EXT4-fs |BTRFS|I/O error|rror, dev |rcu"
+    r"|ut of memory|Memory failure|Aborting journal|Oops|BUG|Kernel panic|nvme|oom-kill",
     re.MULTILINE,
 )
 """One of these stands in every such log; most other texts are told apart by it at once."""
@@ -50,7 +52,8 @@ def recognises(text: str) -> bool:
 def is_log(head: str) -> bool:
     """Whether a file that begins so is a log and nothing else: nearly all of its lines are the kernel's, or some are
     and the rest are those of syslog's other programs."""
-    lines = [line for line in head.splitlines() if line.strip()][:-1]
+    lines = [line for line in head.splitlines() if line.strip()]
+    lines = lines[:-1] or lines  # the last one is cut off; where there is no other, its start tells
     condenser = _fed("\n".join(lines))
     own = condenser.stamped + condenser.bare
     if own > 0.9 * len(lines):
@@ -93,6 +96,7 @@ def _fed(text: str) -> Condenser:
     if len(text) > _EXACT:
         condenser.take(text)
         return condenser
-    for line in text.splitlines():
-        condenser.feed(line)
+    lines = text.splitlines()
+    for number, line in enumerate(lines, 1):
+        condenser.feed(line, number == len(lines) and not text.endswith(("\n", "\r")))
     return condenser

@@ -34,6 +34,12 @@ class Vantage:
     uptime_seconds: Reading = NOT_READ
 
 
+CUT = "…"
+"""Behind a code of which not all digits are known."""
+ANY = "any"
+"""In place of an event's kind: whichever."""
+
+
 @dataclass(frozen=True)
 class KernelEvent:
     """A fault that the kernel's log tells, with all its copies."""
@@ -74,6 +80,8 @@ class KernelLog:
     """Whether it reaches back to the boot; None where that is not known."""
     covers_from: str | None = None
     """The stamp of its oldest line."""
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """By kind, how many lines since the boot tell of faults that are not among the events: there were too many."""
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,8 @@ _MARGIN = 6
 """Columns of the word that begins a finding, and of the lines beneath it."""
 _MOST_ALIKE = 3
 """Findings of one check on one node that are shown one by one; the others are counted."""
+_MOST_NAMES = 8
+"""Subjects that are named of those that are not shown."""
 _LONGEST_CHECK = 24
 
 
@@ -59,10 +61,14 @@ def _body(page: Page, told: Sequence[Finding], verbose: bool) -> list[Line]:
     shown = [one for one in told if one.suppressed is None and (verbose or one.status in (FAIL, WARN))]
     column = min(max((display_width(one.check) for one in shown), default=0), _LONGEST_CHECK)
     body: list[Line] = []
-    for one, others, more in _thinned(shown, verbose):
-        body += _finding(page, one, others, column, verbose)
-        if more:
-            body += page.fold(f"and {more} more like it (-v shows all)", _MARGIN, "dim", lead=(" " * _MARGIN, ""))
+    for alike, hidden in _thinned(shown, verbose):
+        if alike:
+            body += _finding(page, alike[0], alike[1:], column, verbose)
+        if hidden and not alike:
+            words = f"{_more(hidden)}, beside the faults of the same"
+            body += page.fold(words, _MARGIN, "dim", lead=(f"{' ' * _MARGIN}{hidden[0].check}  ", "dim"))
+        elif hidden:
+            body += page.fold(_more(hidden), _MARGIN, "dim", lead=(" " * _MARGIN, ""))
     if not verbose:
         for words in gaps(told):
             body += page.fold(words, hang=_MARGIN, style="dim", lead=("?".ljust(_MARGIN), "dim"))
@@ -81,18 +87,54 @@ def _heading(page: Page, names: Sequence[str], words: str) -> list[Line]:
     return page.fold(words, hang=2, style="dim", lead=(f"{name}  ", "bold"))
 
 
-def _thinned(shown: Sequence[Finding], verbose: bool) -> Iterator[tuple[Finding, Sequence[Finding], int]]:
-    """Each finding that is shown, the others that say the same of other subjects, and how many like it are not."""
-    alike: dict[tuple[str, str], dict[tuple[str, str | None], list[Finding]]] = {}
+def _thinned(shown: Sequence[Finding], verbose: bool) -> Iterator[tuple[Sequence[Finding], Sequence[Finding]]]:
+    """The findings that say the same of several subjects, and those behind them that are not shown.
+
+    Of a check every subject's first finding comes before any second one; a subject whose worst finding is not shown
+    has no lesser one shown in its place.
+    """
+    alike: dict[tuple[str, str], list[Finding]] = {}
     for one in shown:
-        same = alike.setdefault((one.status, one.check), {})
+        alike.setdefault((one.status, one.check), []).append(one)
+    unshown: dict[str, set[str]] = {}
+    for (_, check), told in alike.items():
+        sets = _sets(told)
+        kept = sets if verbose else [one for one in sets if not unshown.get(check, set()).issuperset(_subjects(one))]
+        kept = kept if verbose or len(kept) <= _MOST_ALIKE + 1 else kept[:_MOST_ALIKE]
+        hidden = [one for group in sets if group not in kept for one in group]
+        unshown.setdefault(check, set()).update(
+            set(_subjects(hidden)) - {s for group in kept for s in _subjects(group)}
+        )
+        for group in kept[:-1]:
+            yield group, ()
+        yield kept[-1] if kept else (), hidden
+
+
+def _sets(told: Sequence[Finding]) -> list[list[Finding]]:
+    """Findings that say the same, together; those first that tell of a subject of which none before them does."""
+    same: dict[tuple[str, str | None], list[Finding]] = {}
+    for one in told:
         same.setdefault((one.message, one.remedy), []).append(one)
-    for groups in alike.values():
-        sets = list(groups.values())
-        kept = sets if verbose or len(sets) <= _MOST_ALIKE + 1 else sets[:_MOST_ALIKE]
-        hidden = sum(map(len, sets)) - sum(map(len, kept))
-        for place, (first, *others) in enumerate(kept):
-            yield first, others, hidden if place == len(kept) - 1 else 0
+    first: list[list[Finding]] = []
+    later: list[list[Finding]] = []
+    seen: set[str] = set()
+    for group in same.values():
+        (later if seen.issuperset(_subjects(group)) else first).append(group)
+        seen.update(_subjects(group))
+    return [*first, *later]
+
+
+def _subjects(told: Sequence[Finding]) -> list[str]:
+    return list(dict.fromkeys(one.subject for one in told))
+
+
+def _more(hidden: Sequence[Finding]) -> str:
+    """How many findings are not shown, and of what."""
+    names = [name for name in _subjects(hidden) if name != "node"]
+    if not names:
+        return f"and {len(hidden)} more like it (-v shows all)"
+    told = ", ".join(names[:_MOST_NAMES]) + (" …" if len(names) > _MOST_NAMES else "")
+    return f"and {len(hidden)} more: {told} (-v shows all)"
 
 
 def _finding(page: Page, one: Finding, others: Sequence[Finding], column: int, verbose: bool) -> list[Line]:

@@ -13,7 +13,7 @@ from typing import Any, Mapping, NamedTuple, Optional
 
 from raxl.host import Answer, Host
 from raxl.host.kernel_lines import telling
-from raxl.model.facts import KernelEvent, KernelLog, Reading
+from raxl.model.facts import ANY, KernelEvent, KernelLog, Reading
 from raxl.model.problem import FAILED, NOT_ASKED
 from raxl.sources.kernel_logs import joined
 from raxl.sources.kernel_times import time
@@ -22,7 +22,7 @@ FORM = "kernel-log"
 """The document that a log in a file becomes: a line of JSON a host."""
 RING = "/dev/kmsg"
 JOURNAL = ("journalctl", "-k", "-b", "--no-pager", "-o", "short-iso", "-n", "20000")
-_MOST_EVENTS = 1 << 13
+_MOST_EVENTS, _MOST_KINDS = 1 << 13, 256
 _MOST_LOGS = 64
 """Files of one machine that are joined."""
 _DEVICE = re.compile(r"(?:([0-9a-f]{1,8}):)?([0-9a-f]{2}):([0-9a-f]{2})(?:\.([0-7]))?")
@@ -96,7 +96,19 @@ def _log(told: Any, source: str) -> KernelLog:
         tuple(event for event in events if event is not None),
         whole if isinstance(whole, bool) else None,
         time(oldest).words if isinstance(oldest, str) else None,
+        _left_out(told),
     )
+
+
+def _left_out(told: Mapping[str, Any]) -> dict[str, int]:
+    """By kind, how many lines were not kept. A recording that does not say of which kind they are leaves it open for
+    each."""
+    kinds = told.get("left_out_kinds")
+    if isinstance(kinds, Mapping):
+        counts = list(kinds.items())[:_MOST_KINDS]
+        return {str(name)[:40]: count for name, count in counts if _is_count(count) and count}
+    total = told.get("left_out")
+    return {ANY: total} if _is_count(total) and total else {}
 
 
 def _is_count(value: object) -> bool:
