@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from raxl import __version__
-from raxl.checks import P0, Case, Check, engine, registry
+from raxl.checks import P0, Case, Check, engine, expected, registry
 from raxl.errors import UsageError
 from raxl.model import printable
 from raxl.model.cluster import RayNode
@@ -34,7 +34,8 @@ EVERYTHING = Wanted()
 
 
 def held(wanted: Wanted) -> None:
-    """Raises UsageError for a glob, an id or a threshold of the policy that no check has: before anything is read."""
+    """Raises UsageError for a glob, an id or a threshold of the policy that no check has, UnreadableInput for what it
+    cannot expect: before anything is read."""
     known = registry.checks()
     for globs, flag in ((wanted.only, "--only"), (wanted.skip, "--skip"), (wanted.require, "--require")):
         _matched(globs, known, flag)
@@ -106,7 +107,8 @@ def _matched(globs: Sequence[str], known: Sequence[Check], flag: str) -> Collect
 
 
 def _policy_held(policy: Policy, known: Sequence[Check]) -> None:
-    """Refuses what the policy says of checks or thresholds that there are not."""
+    """Refuses what the policy says of checks, thresholds or expectations that there are not."""
+    expected.held(policy.expected)
     by_id = {one.id: one for one in known}
     for name, values in policy.thresholds.items():
         if name not in by_id:

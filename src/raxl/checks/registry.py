@@ -10,6 +10,7 @@ from raxl.checks import Check
 MODULES = (
     "host",
     "pcie_devices",
+    "counts",
     "accelerator_state",
     "pcie_link",
     "pcie_errors",
