@@ -127,13 +127,18 @@ def speed(case: Case) -> float | None:
 
 
 def field(case: Case, name: str) -> str | None:
-    """What a field is to be that nodes are compared by, as text."""
+    """What a field is to be, as text."""
     told = case.policy.expected.get(name)
     if told is None:
         return None
     return f"{told:.0f}" if isinstance(told, (int, float)) else str(told)
 
 
+def golden(case: Case, name: str) -> str | None:
+    """The same of a field by which nodes are compared, and which no other check holds."""
+    return None if name in KEYS else field(case, name)
+
+
 def fields(case: Case, kind: str) -> list[str]:
     """The names of those of one kind that the policy has."""
-    return [name for name in case.policy.expected if kind_of(name) == kind]
+    return [name for name in case.policy.expected if name not in KEYS and kind_of(name) == kind]

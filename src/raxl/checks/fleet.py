@@ -202,7 +202,7 @@ def _unheld(fleet: Fleet, fields: Fields, what: str) -> Iterator[Verdict]:
     read = {name for case in fleet for name in fields(case)} if names else set()
     for name in names:
         if name not in read:
-            words = f"whether {name} is {expected.field(fleet[0], name)} as the policy expects: no node tells it"
+            words = f"whether {name} is {expected.golden(fleet[0], name)} as the policy expects: no node tells it"
             yield unknown(name, NOT_ASKED, words, node=only(fleet))
 
 
@@ -212,7 +212,7 @@ def _of_class(
     values = {case.node.name: fields(case) for case in group.cases}
     names = sorted({name for own in values.values() for name in own})
     if len(group.cases) < 2:
-        names = [name for name in names if expected.field(group.cases[0], name) is not None]
+        names = [name for name in names if expected.golden(group.cases[0], name) is not None]
         if not names:
             return
     alike = 0
@@ -220,7 +220,7 @@ def _of_class(
         found = split([(node, own[name]) for node, own in values.items() if name in own])
         if (
             len(found.values) == 1
-            and (expected.field(group.cases[0], name) or next(iter(found.values))) in found.values
+            and (expected.golden(group.cases[0], name) or next(iter(found.values))) in found.values
         ):
             alike += 1
         else:
@@ -238,7 +238,7 @@ def _of_class(
 def _field(
     group: Class, name: str, found: Split, what: str, step: str, shown: Callable[[Case], str] | None
 ) -> Iterator[Verdict]:
-    golden = expected.field(group.cases[0], name)
+    golden = expected.golden(group.cases[0], name)
     common = golden if golden is not None else found.common
     told = Evidence("nodes of one kind", found.words()[:500])
     if common is None and found.total < FEWEST:

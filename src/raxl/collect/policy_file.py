@@ -37,7 +37,7 @@ def read(path: Path) -> Policy:
 
 def _content(path: Path) -> bytes:
     """All of a regular file: a pipe or a device may never end."""
-    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise UnreadableInput(f"{path} is no policy", "it is no regular file")
         content = file.read(_LARGEST + 1)
