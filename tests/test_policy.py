@@ -155,6 +155,12 @@ def test_accelerators_that_are_lost_or_not_there() -> None:
     assert statuses("accelerator.count", dark, expecting(accelerators="8xH100")) == {"node": "unknown"}
 
 
+@pytest.mark.parametrize("name", ["nvidia-hgx-h100-gpu-missing", "nvidia-driver-hangs"])
+def test_accelerators_on_the_bus_of_which_the_driver_says_nothing(name: str) -> None:
+    assert statuses("accelerator.count", variant(name), expecting(accelerators="8xH100")) == {"node": "unknown"}
+    assert statuses("accelerator.count", variant(name), expecting(accelerators="9xH100")) == {"node": "fail"}
+
+
 def test_accelerators_of_which_nobody_expects_a_number() -> None:
     assert statuses("accelerator.count", variant(HEALTHY)) == {"node": "ok"}
     assert statuses("accelerator.count", variant(CPU)) == {"node": "skip"}

@@ -11,7 +11,7 @@ from raxl.checks.ports import is_rdma, none
 from raxl.checks.words import counted, listed
 from raxl.model.accelerator import Accelerator
 from raxl.model.finding import QUICK, SKIP, Evidence
-from raxl.model.problem import FAILED, NOT_ASKED, NOT_PRESENT
+from raxl.model.problem import FAILED, NOT_ASKED, NOT_PRESENT, TIMED_OUT
 from raxl.topology import expectation
 from raxl.topology.expectation import Expectation
 
@@ -28,11 +28,11 @@ def accelerators(case: Case) -> Iterator[Verdict]:
     discover --expect` takes it. It fails where another number works, where another model is here, and where a device
     is here that nobody expects. Without an expectation the number is told, and not judged.
 
-    Not to be confused: a lost device does not work, a board in MIG mode is one device. Where an output was cut off, or
-    a model was not read, the number is unknown.
+    Not to be confused: a lost device does not work, a board in MIG mode is one device, and a container has what it was
+    given. Where an output was cut off, a model was not read, or the driver did not answer for a device, it is unknown.
     """
     wanted, devices = expected.accelerators(case), case.node.accelerators
-    nothing = None if devices else without(case, "accelerator")
+    nothing = None if devices else without(case, "GPU or other accelerator")
     if nothing is not None and (wanted is None or nothing.status != SKIP):
         yield nothing
         return
@@ -55,7 +55,11 @@ def accelerators(case: Case) -> Iterator[Verdict]:
         return
     wrong = _numbers(case, wanted) if isinstance(wanted, int) else _differences(case, wanted)
     told = (Evidence("policy", held), evidence)
-    if wrong:
+    silent = [] if wrong else _silent(case)
+    if silent:
+        words = f"whether {held} work: of {listed(silent)} the driver told nothing; here: {_kinds(case)}"
+        yield unknown("node", FAILED, words, *told, expected=held)
+    elif wrong:
         words, remedy = f"{listed(wrong, 4)}; here: {_kinds(case)}", _MISSING + _CORRECT
         yield fail("node", words[:390], *told, remedy=remedy, remedy_class="reboot", expected=held)
     else:
@@ -64,6 +68,17 @@ def accelerators(case: Case) -> Iterator[Verdict]:
 
 def _working(devices: Sequence[Accelerator]) -> list[Accelerator]:
     return [one for one in devices if one.state != LOST]
+
+
+def _silent(case: Case) -> list[str]:
+    """Those that are on the bus, and for which their driver was asked in vain."""
+    told = {one.subject: one.reason for one in case.node.problems}
+    of_all = told.get("accelerators.state")
+    return [
+        one.id
+        for one in case.node.accelerators
+        if one.state == "unknown" and told.get(f"{one.id}.state", of_all) in (FAILED, TIMED_OUT)
+    ]
 
 
 def _kinds(case: Case) -> str:
