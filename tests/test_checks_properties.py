@@ -16,7 +16,6 @@ from raxl.checks.diagnosis import Wanted
 from raxl.collect import assemble, facts
 from raxl.host import Answer
 from raxl.host.record import Recording
-from raxl.model.facts import Facts
 from raxl.model.finding import FAIL, LEVELS, OK, REMEDIES, SKIP, STATUSES, UNKNOWN, VANTAGES, WARN, Finding
 from raxl.model.policy import Policy
 from raxl.model.problem import REASONS
@@ -79,7 +78,9 @@ def test_a_fault_keeps_its_fingerprint_whatever_is_told_beside_it() -> None:
     def alone(case: Case) -> Iterator[Verdict]:
         yield fail("node", "broken", remedy="look", remedy_class="config")
 
-    case = Case(assemble.inventory([variant("none-cpu-server")]).nodes[0], Facts())
+    recording = variant("none-cpu-server")
+    node = assemble.inventory([recording]).nodes[0]
+    case = Case(node, facts.of(recording, node))
     told = [
         engine.findings([check("a.b", "", P0, "quick", "none")(run)], [case], Policy(), "2026-01-01")
         for run in (one, alone)
