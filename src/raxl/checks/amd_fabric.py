@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from statistics import mode
 
-from raxl.checks import P1, Case, Verdict, absent, check, fail, ok, skip, unknown, warn
+from raxl.checks import P1, Case, Verdict, absent, check, expected, fail, ok, skip, unknown, warn
 from raxl.checks.amd_gpus import driven, own, read_of
 from raxl.checks.pcie_hops import unread_together
 from raxl.checks.words import counted, listed
@@ -126,11 +126,8 @@ def partition(case: Case) -> Iterator[Verdict]:
             silent[device.id] = compute
     usual = mode(modes.values()) if modes else None
     odd = [f"{id} is {one}" for id, one in modes.items() if one != usual]
-    wanted = [
-        str(case.policy.expected[name])
-        for name in ("compute_partition", "memory_partition")
-        if name in case.policy.expected
-    ]
+    told_by = (expected.field(case, name) for name in ("compute_partition", "memory_partition"))
+    wanted = [one for one in told_by if one is not None]
     told = [Evidence("current_compute_partition", f"{id}: {one}") for id, one in list(modes.items())[:16]]
     if odd:
         words = f"GPUs are partitioned differently: {listed(odd)}, the others {usual}"

@@ -10,7 +10,7 @@ from raxl.checks import Case, Verdict, evidence, ok, skip, unread
 from raxl.checks.words import listed
 from raxl.model.accelerator import Accelerator
 from raxl.model.facts import NOT_READ, Reading
-from raxl.model.problem import FAILED
+from raxl.model.problem import DISAGREEMENT, FAILED
 
 LOST = "lost"
 _MOST_NAMED = 3
@@ -70,6 +70,26 @@ def concluded(
         yield ok(
             "node", f"{counted([one for one, _ in well])}: {words}", evidence(first, told(first) if told else None)
         )
+
+
+_CUT, _CONTRADICTED = ("output is incomplete", "output ends inside", "ends inside a row"), "attached GPUs and lists"
+"""In which words sources tell that a list of devices is not whole."""
+
+
+def uncounted(case: Case, tool: str = "") -> str | None:
+    """Why it is not known how many devices there are: an output was cut off, or states another number than it lists;
+    None where none was. `tool` begins the name of those outputs that count."""
+    found = [
+        one.message
+        for one in case.node.problems
+        if one.subject == "accelerators"
+        and any(source.startswith(tool) for source in one.evidence)
+        and (
+            (one.reason == DISAGREEMENT and _CONTRADICTED in one.message)
+            or (one.reason == FAILED and any(words in one.message for words in _CUT))
+        )
+    ]
+    return "; ".join(sorted(found, key=lambda words: _CONTRADICTED not in words)[:2])[:300] or None
 
 
 def counted(devices: Sequence[Accelerator]) -> str:

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from raxl import __version__
-from raxl.checks import P0, Case, Check, engine, registry
+from raxl.checks import P0, Case, Check, engine, expected, registry
 from raxl.checks.engine import Required
 from raxl.errors import UsageError
 from raxl.model import printable
@@ -36,7 +36,8 @@ EVERYTHING = Wanted()
 
 def held(wanted: Wanted) -> None:
     """Raises UsageError, before anything is read, for a glob, an id or a threshold of the policy that no check has, for
-    a choice that leaves no check, and for a check that is required and left out."""
+    a choice that leaves no check, and for a check that is required and left out; UnreadableInput for what the policy
+    cannot expect."""
     known = registry.checks()
     chosen = {one.id for one in _chosen(wanted, known)}
     for glob in wanted.require:
@@ -119,7 +120,8 @@ def _matched(globs: Sequence[str], known: Sequence[Check], flag: str) -> Collect
 
 
 def _policy_held(policy: Policy, known: Sequence[Check]) -> None:
-    """Refuses what the policy says of checks or thresholds that there are not."""
+    """Refuses what the policy says of checks, thresholds or expectations that there are not."""
+    expected.held(policy.expected)
     by_id = {one.id: one for one in known}
     for name, values in policy.thresholds.items():
         if name not in by_id:

@@ -53,7 +53,7 @@ def findings(
         for check in chosen
         for one in (_of_fleet(check, cases, policy) if check.is_of_fleet else _of_nodes(check, cases, policy))
     ]
-    found = [_suppressed(finding, policy, today) for finding in _without_parts(told)]
+    found = [_suppressed(finding, policy, today) for finding in _marked(list(_without_parts(told)))]
     found = [_demanded(one) if _is_owed(one, required) else one for one in found]
     nodes = {case.node.name: place for place, case in enumerate(cases)}
     return tuple(sorted(found, key=lambda one: (STATUSES.index(one.status), nodes.get(one.node, -1), _weight(one))))
@@ -74,6 +74,26 @@ def _without_parts(told: Sequence[tuple[Finding, tuple[str, str] | None]]) -> It
             )
         else:
             yield one
+
+
+def _marked(found: Sequence[Finding]) -> Sequence[Finding]:
+    """The findings with fingerprints that are unique: a fault keeps its own, whatever is told beside it of the same
+    subject (a part that is well, one that could not be read)."""
+    taken: set[str] = set()
+    own: dict[int, str] = {}
+    for place, one in sorted(enumerate(found), key=lambda pair: STATUSES.index(pair[1].status)):
+        mark = one.fingerprint
+        if mark in taken and one.status not in (FAIL, WARN):
+            mark = _fingerprint(mark, one.status, one.reason or "")
+            while mark in taken:
+                mark = _fingerprint(mark, "another")
+        taken.add(mark)
+        own[place] = mark
+    return [replace(one, fingerprint=own[place]) for place, one in enumerate(found)]
+
+
+def _fingerprint(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def _weight(finding: Finding) -> int:
@@ -131,9 +151,9 @@ def _finding(check: Check, told: tuple[Verdict, bool], node: str) -> Finding:
     verdict, is_ruled_out = told
     own = vars(verdict) | {"node": node}
     root, _ = own.pop("root"), own.pop("under")
-    mark = hashlib.sha256("\0".join((check.id, node, verdict.subject, root)).encode("utf-8", "replace"))
+    mark = _fingerprint(check.id, node, verdict.subject, root)
     reference = check.reference if verdict.status in (FAIL, WARN) else None
-    return Finding(check.id, reference=reference, is_ruled_out=is_ruled_out, fingerprint=mark.hexdigest()[:16], **own)
+    return Finding(check.id, reference=reference, is_ruled_out=is_ruled_out, fingerprint=mark, **own)
 
 
 def _is_owed(finding: Finding, required: Required) -> bool:

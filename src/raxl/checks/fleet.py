@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from statistics import median
 
-from raxl.checks import P0, P1, Case, Fleet, Verdict, check, fail, ok, skip, unknown, warn
+from raxl.checks import P0, P1, Case, Fleet, Verdict, check, expected, fail, ok, skip, unknown, warn
 from raxl.checks.fleet_classes import FEWEST, Class, Split, classes, split
 from raxl.checks.fleet_fields import numbers, of_firmware, of_settings, of_shape, of_versions
-from raxl.checks.ray_cluster import not_asked
+from raxl.checks.ray_cluster import not_asked, only
 from raxl.checks.raylets import silence
 from raxl.checks.words import listed
 from raxl.model.finding import STANDARD, Evidence
+from raxl.model.problem import NOT_ASKED
 from raxl.topology import working
 
 _GRAVE = ("nvidia", "amdgpu", "neuron", "habanalabs", "nvidia.fabric_manager")
@@ -59,7 +60,8 @@ def version_outlier(fleet: Fleet) -> Iterator[Verdict]:
 
     Read: kernel, system, drivers and packages of all nodes with the same accelerators and NICs. Where at least two
     thirds of three nodes or more agree, the others warn, and fail for a driver or the fabric manager. With no such
-    majority one warning tells the split and blames nobody. The policy's `expected` goes before the majority.
+    majority one warning tells the split and blames nobody. The policy's `expected` goes before the majority, and holds
+    for a single node too: `kernel`, `distribution`, `nvidia`, `torch` … as text in quotes.
 
     Not to be confused: two nodes alone say nothing of who is right: the difference is told without a verdict. An
     upgrade that is under way looks like this. Ray and Python are `ray.version-skew`, NCCL is `lib.collectives`.
@@ -186,6 +188,7 @@ def _compared(
     """Every field of every class; at least one verdict."""
     groups = classes(fleet)
     told = [verdict for group in groups for verdict in _of_class(group, fields, what, step, shown)]
+    told += _unheld(fleet, fields, what)
     yield from told
     if not told:
         alone = [group.cases[0].node.name for group in groups if len(group.cases) == 1]
@@ -193,26 +196,41 @@ def _compared(
         yield not_asked(fleet, f"{words}: it takes {FEWEST} of a kind to find the odd one out")
 
 
+def _unheld(fleet: Fleet, fields: Fields, what: str) -> Iterator[Verdict]:
+    """What the policy expects and no node tells."""
+    names = expected.fields(fleet[0], what) if fleet else []
+    read = {name for case in fleet for name in fields(case)} if names else set()
+    for name in names:
+        if name not in read:
+            words = f"whether {name} is {expected.golden(fleet[0], name)} as the policy expects: no node tells it"
+            yield unknown(name, NOT_ASKED, words, node=only(fleet))
+
+
 def _of_class(
     group: Class, fields: Fields, what: str, step: str, shown: Callable[[Case], str] | None
 ) -> Iterator[Verdict]:
-    if len(group.cases) < 2:
-        return
     values = {case.node.name: fields(case) for case in group.cases}
     names = sorted({name for own in values.values() for name in own})
+    if len(group.cases) < 2:
+        names = [name for name in names if expected.golden(group.cases[0], name) is not None]
+        if not names:
+            return
     alike = 0
     for name in names:
         found = split([(node, own[name]) for node, own in values.items() if name in own])
         if (
             len(found.values) == 1
-            and str(group.cases[0].policy.expected.get(name, next(iter(found.values)))) in found.values
+            and (expected.golden(group.cases[0], name) or next(iter(found.values))) in found.values
         ):
             alike += 1
         else:
             yield from _field(group, name, found, what, step, shown)
     if alike:
         words = f"{alike} of {len(names)} {what}s are the same on all of {len(group.cases)} nodes ({group.name})"
-        yield ok("cluster", words[:300])
+        node = None
+        if len(group.cases) < 2:
+            words, node = f"{alike} of {len(names)} {what}s are what the policy expects", group.cases[0].node.name
+        yield ok("node" if node else "cluster", words[:300], node=node)
     elif not names:
         yield skip("cluster", f"no {what} was read on {len(group.cases)} nodes ({group.name})"[:300])
 
@@ -220,8 +238,8 @@ def _of_class(
 def _field(
     group: Class, name: str, found: Split, what: str, step: str, shown: Callable[[Case], str] | None
 ) -> Iterator[Verdict]:
-    golden = group.cases[0].policy.expected.get(name)
-    common = str(golden) if golden is not None else found.common
+    golden = expected.golden(group.cases[0], name)
+    common = golden if golden is not None else found.common
     told = Evidence("nodes of one kind", found.words()[:500])
     if common is None and found.total < FEWEST:
         yield skip(name, f"{name} differs between two nodes, and nothing says which is right: {found.words()}"[:400])

@@ -22,7 +22,25 @@ _MODES = re.compile(
     r"ecc_mode|mig_mode|persistence_mode|compute_mode|compute_partition|memory_partition|power_limit_watts"
 )
 _SETTINGS = re.compile(r"governor|numa_balancing|hugepages|nvidia_module|transparent_hugepages")
+_SOFTWARE = re.compile(
+    r"kernel|distribution|nvidia|cuda|nccl|rccl|ucx|i915|xe|intel-gpu driver|npu-smi|rebellions|metax|tenstorrent"
+)
+_OF_FIRMWARE = re.compile(rf"(?:.+ )?(?:{_FIRMWARE.pattern})")
+_OF_SETTINGS = re.compile(
+    rf"kernel parameters|limit \w+|partitions|variables of collectives|{_SETTINGS.pattern}|{_MODES.pattern}"
+)
 _MOST, _IDLE_PERCENT = 120, 5
+
+
+def kind_of(name: str) -> str | None:
+    """Of which kind a field of that name is (`version`, `firmware`, `setting`, `shape`); None: there is no such."""
+    if name == "shape":
+        return name
+    if any(one.fullmatch(name) for one in (_SOFTWARE, _DRIVERS, _PACKAGES)):
+        return "version"
+    if _OF_FIRMWARE.fullmatch(name):
+        return "firmware"
+    return "setting" if _OF_SETTINGS.fullmatch(name) else None
 
 
 def of_versions(case: Case) -> dict[str, str]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from raxl.checks import P0, P1, Case, Verdict, absent, check, evidence, fail, ok, unknown, unread, warn
+from raxl.checks import P0, P1, Case, Verdict, absent, check, evidence, expected, fail, ok, unknown, unread, warn
 from raxl.checks.pcie_hops import reading, unread_together
 from raxl.checks.words import counted, listed
 from raxl.model.accelerator import Accelerator
 from raxl.model.facts import NOT_READ, Reading
-from raxl.model.finding import QUICK, Evidence
+from raxl.model.finding import QUICK, SKIP, Evidence
 from raxl.model.problem import FAILED, NOT_ASKED
 
 _SETUP = "https://awsdocs-neuron.readthedocs-hosted.com"
@@ -88,14 +88,14 @@ def count(case: Case) -> Iterator[Verdict]:
     Not to be confused: in a container `/dev` holds the devices that it was given. With a logical core size of 2, two
     cores count as one, for all devices alike.
     """
+    policy = expected.count(case, "neuron_devices")
     if (verdict := absent(case, "neuron")) is not None:
-        yield verdict
+        yield verdict if verdict.status != SKIP or not policy else _none_of(policy, verdict.message)
         return
     driven = len([one for one in _on_bus(case) if _driver_of(case, one).value == _MODULE])
     made, nodes = (case.facts.drivers.get(name, NOT_READ) for name in ("neuron_devices", "neuron_nodes"))
     in_container = case.node.os.container not in (None, "none")
-    expected = case.policy.expected.get("neuron_devices")
-    wanted, source = (int(expected), "the policy") if isinstance(expected, (int, float)) else (driven, "the bus")
+    wanted, source = (driven, "the bus") if policy is None else (policy, "the policy")
     told = False
     counts: list[tuple[str, Reading]] = [("the driver has made", made)]
     if not in_container:
@@ -118,6 +118,19 @@ def count(case: Case) -> Iterator[Verdict]:
         yield ok("node", f"{counted(made.value, 'Neuron device')}{beside}", evidence(made))
     elif not told:
         yield unread("node", "how many devices the driver has made", made)
+
+
+def _none_of(wanted: int, why: str) -> Verdict:
+    words, held = f"{counted(wanted, 'Neuron device')} by the policy: {why}", f"{wanted}: the policy"
+    return fail(
+        "node",
+        words,
+        Evidence("policy", str(wanted)),
+        remedy=_REBOOT,
+        remedy_class="reboot",
+        expected=held,
+        root="none",
+    )
 
 
 def _cores(device: Accelerator) -> int | None:

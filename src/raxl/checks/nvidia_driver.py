@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from raxl.checks import P0, Case, Verdict, absent, check, evidence, fail, ok, pcie_hops, skip, unknown, unread, warn
-from raxl.checks.devices import counted, name, of_vendor
+from raxl.checks.devices import counted, name, of_vendor, uncounted
 from raxl.checks.nvidia import NVML, VENDOR, refusals
 from raxl.checks.words import listed
 from raxl.model.accelerator import Accelerator
 from raxl.model.facts import NOT_READ, Reading
 from raxl.model.finding import QUICK, STANDARD, WARN, Evidence
-from raxl.model.problem import NOT_ASKED, NOT_PRESENT, TIMED_OUT, Problem
+from raxl.model.problem import DISAGREEMENT, NOT_ASKED, NOT_PRESENT, TIMED_OUT, Problem
 
 _OTHERS = ("nouveau", "nova_core", "nova")
 """The kernel's own drivers, with which CUDA does not work."""
@@ -222,16 +222,17 @@ def _speed(start: Reading, seconds: Reading, warn_seconds: float) -> Verdict:
 
 @check("nvidia.count", "The driver lists all GPUs", P0, STANDARD, "reboot", reference=NVML)
 def count(case: Case) -> Iterator[Verdict]:
-    """Whether as many GPUs work as are expected.
+    """Whether the driver lists all GPUs that the bus has.
 
-    Read: the GPUs on the bus that NVIDIA's driver holds, those that NVML lists, and the policy's `accelerators`
-    (`8xH100`, or a number). It fails where NVML lists fewer than the bus has, or fewer work than the policy expects; it
-    warns where there are more. Without a policy the number alone is told: raxl has no table of what a product has.
+    Read: the GPUs on the bus that NVIDIA's driver holds, those that NVML lists, and how many `nvidia-smi` states as
+    attached. It fails where NVML lists fewer than the bus has. Where `nvidia-smi` states another number than it lists,
+    or its output was cut off, the number is unknown. How many there are to be is `accelerator.count`'s: raxl has no
+    table of what a product has.
 
     Not to be confused: inside a container NVML lists the GPUs that were given to it. `CUDA_VISIBLE_DEVICES` hides
     nothing from NVML, and a GPU in MIG mode is one. Where pcie.present names the missing one, this is skipped.
     """
-    if (nothing := absent(case, VENDOR)) is not None and "accelerators" not in case.policy.expected:
+    if (nothing := absent(case, VENDOR)) is not None:
         yield nothing
         return
     devices, start = of_vendor(case, VENDOR), _driver(case, "start")
@@ -251,35 +252,10 @@ def count(case: Case) -> Iterator[Verdict]:
     if on_bus and not lists.known:
         yield unread("node", f"which of {len(on_bus)} GPUs on the bus NVIDIA's driver lists", start)
         return
-    expected = _expected(case)
-    working = [one for one in devices if one.state != "lost" and one not in unlisted]
-    if expected is None:
-        listed_ = f", {who} lists {lists.value}" if lists.known else ""
-        yield ok("node", f"{counted(devices)}{listed_}; no policy says how many there are to be")
+    if (doubt := uncounted(case, "nvidia-smi")) is not None:
+        yield unknown("node", DISAGREEMENT, f"how many GPUs there are: {doubt}", Evidence("nvidia-smi", doubt))
         return
-    yield _compared(len(working), len(devices), expected)
-
-
-def _expected(case: Case) -> int | None:
-    """The number in the policy's `accelerators`: `8xH100`, `8`."""
-    told = case.policy.expected.get("accelerators")
-    if told is None:
-        return None
-    digits = str(told).split("x", 1)[0].split(".", 1)[0].strip()
-    return int(digits) if digits.isdecimal() and len(digits) < 7 else None
-
-
-def _compared(working: int, known: int, expected: int) -> Verdict:
-    told, more = Evidence("policy", f"{expected} accelerators"), f", {known - working} more do not work"
-    if working < expected:
-        message = f"{working} GPUs work where {expected} are expected{more if known > working else ''}"
-        remedy = "compare `lspci -d 10de:` with `nvidia-smi -L`: what the bus lacks needs a reboot, then a technician"
-        return fail("node", message, told, remedy=remedy, remedy_class="reboot", expected=str(expected))
-    if working > expected:
-        message = f"{working} GPUs work where {expected} are expected"
-        remedy = "correct the policy, or find out whose GPUs these are"
-        return warn("node", message, told, remedy=remedy, remedy_class="config", expected=str(expected))
-    return ok("node", f"{working} GPUs, as the policy expects", told, expected=str(expected))
+    yield ok("node", f"{counted(devices)}{f', {who} lists {lists.value}' if lists.known else ''}")
 
 
 @check(

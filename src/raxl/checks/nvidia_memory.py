@@ -121,7 +121,7 @@ def ecc_corrected(case: Case) -> Iterator[Verdict]:
     """
     yield from _counted(case, "corrected", "corrected")
     if absent(case, VENDOR) is None and not case.facts.kernel_log.read.known:
-        yield unread("node", "Xid 92 in the kernel's log", case.facts.kernel_log.read)
+        yield unread("kernel log", "Xid 92 in the kernel's log", case.facts.kernel_log.read)
 
 
 def _counted(case: Case, kind: str, word: str) -> Iterator[Verdict]:

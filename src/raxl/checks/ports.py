@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from raxl.checks import Case, Verdict, skip, unknown
+from raxl.checks import Case, Verdict, skip, unknown, unread
 from raxl.model.facts import NOT_READ, Reading
 from raxl.model.nic import Nic
-from raxl.model.problem import NOT_ASKED, NOT_PRESENT
+from raxl.model.problem import FAILED, NOT_ASKED, NOT_PRESENT
 
 _KINDS = ("infiniband", "roce", "iwarp", "efa", "omni-path", "rdma")
 _WORDS = {"ok": "ACTIVE", "down": "DOWN"}
@@ -79,6 +79,27 @@ def _of(case: Case, nic: Nic) -> Iterator[RdmaPort]:
         if port.netdev is not None:
             told["netdev"] = Reading(port.netdev, source)
         yield RdmaPort(name, nic, told)
+
+
+def on_ethernet(case: Case) -> list[RdmaPort]:
+    """The active ports of RoCE."""
+    return [port for port in ports(case) if port.nic.kind == "roce" and port.is_active]
+
+
+def unsorted(case: Case, what: str) -> list[Verdict]:
+    """One verdict for each active port of which nobody read whether it is on Ethernet; `what` is asked of those that
+    are."""
+    return [
+        unread(port.name, f"{what} of {port.name}: whether it is on Ethernet", _layer(port))
+        for port in ports(case)
+        if port.nic.kind == "rdma" and port.is_active
+    ]
+
+
+def _layer(port: RdmaPort) -> Reading:
+    """Why its link layer is not known; a word that raxl does not know is no answer either."""
+    told = port.reading("link_layer")
+    return Reading(None, told.source, FAILED, f"its link layer is {told.value}"[:80]) if told.known else told
 
 
 def none(case: Case) -> Verdict:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from raxl.checks import P0, Case, Fleet, Verdict, check, fail, ok, skip, unknown, warn
+from raxl.checks import P0, Case, Fleet, Verdict, check, expected, fail, ok, skip, unknown, warn
 from raxl.checks.raylets import environments, silence, versions
 from raxl.checks.words import listed
 from raxl.model.cluster import ALIVE, DEAD, DRAINING, Cluster, RayNode
@@ -49,7 +49,7 @@ def node_dead(fleet: Fleet) -> Iterator[Verdict]:
     """
     cluster = next((case.cluster for case in fleet if case.cluster is not None), None)
     if cluster is None:
-        yield not_asked(fleet, "no Ray was asked", NOT_ASKED)
+        yield _uncounted(fleet) or not_asked(fleet, "no Ray was asked", NOT_ASKED)
         return
     names = {case.node.ray_node_id: case.node.name for case in fleet}
     alive = [one for one in cluster.nodes if one.state != DEAD]
@@ -57,13 +57,21 @@ def node_dead(fleet: Fleet) -> Iterator[Verdict]:
     died = [one for one in dead if not one.has_left]
     for one in died[:_MOST]:
         yield _dead(one, names.get(one.node_id) or one.name or one.address or one.node_id)
-    wanted = fleet[0].policy.expected.get("nodes")
-    if wanted is not None and len(alive) < float(wanted):
-        words = f"{len(alive)} nodes are alive, {float(wanted):g} are expected"
+    wanted = expected.count(fleet[0], "nodes")
+    if wanted is not None and len(alive) < wanted:
+        words = f"{len(alive)} nodes are alive, {wanted} are expected"
         step = "ray list nodes --detail names those that Ray knows; start the raylets that are missing"
         yield fail("cluster", words, remedy=step, remedy_class="restart-service", expected=f"{wanted} (policy)")
     elif not died:
         yield _alive(cluster, alive, [one for one in dead if one.has_left])
+
+
+def _uncounted(fleet: Fleet) -> Verdict | None:
+    """What was expected and cannot be held against anything."""
+    if not fleet or (wanted := expected.count(fleet[0], "nodes")) is None:
+        return None
+    words = f"whether {wanted} nodes are alive as the policy expects: no Ray was asked"
+    return unknown("node" if only(fleet) else "cluster", NOT_ASKED, words, node=only(fleet))
 
 
 def _is_back(one: RayNode, alive: Sequence[RayNode]) -> bool:

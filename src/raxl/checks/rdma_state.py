@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from raxl.checks import P0, Case, Verdict, check, evidence, fail, ok, skip, unknown, unread, warn
+from raxl.checks import P0, Case, Verdict, check, evidence, expected, fail, ok, skip, unknown, unread, warn
 from raxl.checks.ports import RdmaPort, none, peers, ports
 from raxl.checks.variables import nccl_list, value
 from raxl.checks.words import listed
-from raxl.model.finding import QUICK, Evidence
+from raxl.model.finding import QUICK, SKIP, Evidence
 from raxl.model.problem import FAILED, NOT_ASKED
 
 _LISTED = "NCCL_IB_HCA"
@@ -88,16 +88,16 @@ def _down(case: Case, port: RdmaPort, found: list[RdmaPort], link: str, told: li
     words = f"{port.name} is DOWN{f' ({link})' if link else ''}"
     disabled = link == "Disabled"
     remedy, remedy_class = (_DISABLED, "config") if disabled else (_CABLE, "vendor")
-    expected = _expected(case, port, found)
-    if expected:
+    wanted = _expected(case, port, found)
+    if wanted:
         return fail(
             port.name,
-            f"{words}, and {expected}",
+            f"{words}, and {wanted}",
             *told,
             remedy=remedy,
             remedy_class=remedy_class,
             root="down",
-            expected=expected,
+            expected=wanted,
         )
     like = peers(port, found)
     if len(like) >= 3 and port.nic.model is not None and all(one.is_active for one in like):
@@ -120,10 +120,9 @@ def _expected(case: Case, port: RdmaPort, found: list[RdmaPort]) -> str | None:
     names = nccl_list(wanted) if wanted else None
     if names is not None and not names.is_exclusion and names.takes(port.nic.id):
         return f"{_LISTED}={wanted} names it"
-    count = case.policy.expected.get("nics")
+    count = expected.count(case, "nics")
     active = len({one.nic.id for one in found if one.is_active})
-    is_number = isinstance(count, (int, float)) or str(count).isdigit()
-    if count is not None and is_number and active < float(count) and port.nic.state == "down":
+    if count is not None and active < count and port.nic.state == "down":
         return f"the policy expects {count} adapters where {active} are active"
     return None
 
@@ -140,9 +139,10 @@ def rate(case: Case) -> Iterator[Verdict]:
     """A port that trained to fewer lanes or a lower speed slows down every collective that goes through it.
 
     Read: `rate` of every active port. It fails below `nic_speed_bits_per_second` of the policy file (adapters for
-    management are left out), and below the rate that two thirds of the adapters with the same model, board and link
-    layer have, three at least. Without either it says the rate. It warns where NCCL_IB_HCA gives a job a port that is
-    of another link layer and less than half as fast as the others that it names: it is a management adapter's.
+    management are left out), where that is set and no port is active, and below the rate that two thirds of the
+    adapters with the same model, board and link layer have, three at least. Without either it says the rate. It warns
+    where NCCL_IB_HCA gives a job a port that is of another link layer and less than half as fast as the others that it
+    names: it is a management adapter's.
 
     Not to be confused: a port that is down shows a stale or the lowest rate. Bonds and storage adapters run at a rate
     of their own, and are no peers. SDR on a new adapter means that the kernel does not know its speed.
@@ -150,10 +150,10 @@ def rate(case: Case) -> Iterator[Verdict]:
     every = ports(case)
     found = [port for port in every if port.is_active]
     unread_ones = [port for port in every if not port.reading("state").known]
-    if not every:
-        yield none(case)
-    elif not found and not unread_ones:
-        yield skip("node", "no RDMA port is active")
+    if not found and not unread_ones:
+        nothing = skip("node", "no RDMA port is active") if every else none(case)
+        wanted = expected.speed(case)
+        yield nothing if wanted is None or nothing.status != SKIP else _without(nothing.message, wanted)
     for port in unread_ones:
         yield unread(port.name, f"whether {port.name} is active", port.reading("state"))
     wrong = [verdict for port in found if (verdict := _slow(case, port, found))]
@@ -170,26 +170,32 @@ def rate(case: Case) -> Iterator[Verdict]:
             yield unread(port.name, f"the rate of {port.name}", port.reading("speed"))
 
 
+def _without(words: str, wanted: float) -> Verdict:
+    told = f"{wanted / 1e9:g} Gb/s by the policy"
+    words, remedy = f"{words}, where ports at {told} are expected", "look at ibstat or rdma link, or correct the policy"
+    return fail("node", words, Evidence("policy", told), remedy=remedy, remedy_class="vendor", expected=told)
+
+
 def _slow(case: Case, port: RdmaPort, found: list[RdmaPort]) -> Verdict | None:
     reading = port.reading("speed")
     if not reading.known:
         return None
     speed, told = float(reading.value), evidence(reading, port.value("rate") or _gigabits(port))
-    wanted = case.policy.expected.get("nic_speed_bits_per_second")
-    if wanted is not None and port.nic.role != "management" and speed < _number(wanted):
-        expected = f"{_number(wanted) / 1e9:g} Gb/s by the policy"
-        words = f"{port.name} runs at {_gigabits(port)}, not at {expected}"
-        return fail(port.name, words, told, remedy=_CABLE, remedy_class="vendor", expected=expected, root="rate")
+    wanted = expected.speed(case)
+    if wanted is not None and port.nic.role != "management" and speed < wanted:
+        due = f"{wanted / 1e9:g} Gb/s by the policy"
+        words = f"{port.name} runs at {_gigabits(port)}, not at {due}"
+        return fail(port.name, words, told, remedy=_CABLE, remedy_class="vendor", expected=due, root="rate")
     like = [port, *peers(port, found)]
     speeds = Counter(one.value("speed") for one in like if one.value("speed") and "bond" not in one.nic.id)
     usual, count = next(iter(speeds.most_common(1)), (None, 0))
     agreed = len(like) >= 3 and count >= _AGREED_SHARE * speeds.total()
     if agreed and isinstance(usual, (int, float)) and speed < usual and "bond" not in port.nic.id:
-        expected = f"{usual / 1e9:g} Gb/s: {count} of {len(like)} ports of its model"
+        due = f"{usual / 1e9:g} Gb/s: {count} of {len(like)} ports of its model"
         words = (
             f"{port.name} runs at {_gigabits(port)}; {count} of {len(like)} ports of its model at {usual / 1e9:g} Gb/s"
         )
-        return fail(port.name, words, told, remedy=_CABLE, remedy_class="vendor", expected=expected, root="rate")
+        return fail(port.name, words, told, remedy=_CABLE, remedy_class="vendor", expected=due, root="rate")
     return _misfit(case, port, found, told)
 
 
@@ -210,13 +216,6 @@ def _misfit(case: Case, port: RdmaPort, found: list[RdmaPort], told: Evidence) -
     names = listed([one.nic.id for one in faster], 16)
     remedy = f"name only {names} in {_LISTED}, or leave it out with {_LISTED}=^{port.nic.id}"
     return warn(port.name, words, told, remedy=remedy, remedy_class="config", root="misfit")
-
-
-def _number(value: str | float) -> float:
-    try:
-        return float(value)
-    except ValueError:
-        return 0.0
 
 
 def _gigabits(port: RdmaPort) -> str:

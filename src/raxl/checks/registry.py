@@ -11,6 +11,7 @@ MODULES = (
     "host",
     "what_was_read",
     "pcie_devices",
+    "counts",
     "accelerator_state",
     "pcie_link",
     "pcie_errors",

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from raxl.checks import P0, P1, Case, Verdict, check, evidence, fail, ok, skip, unknown, unread, warn
-from raxl.checks.ports import RdmaPort, none, ports
+from raxl.checks.ports import RdmaPort, none, on_ethernet, ports, unsorted
 from raxl.checks.variables import nccl_list, reading, value
 from raxl.checks.words import listed
 from raxl.model.facts import NOT_READ
@@ -18,10 +18,6 @@ _INDEX, _LISTED = "NCCL_IB_GID_INDEX", "NCCL_IB_HCA"
 _SECOND = "RoCE v2"
 _FULL_RDMA_MTU, _ROOM = 4096, 4200
 _AGREED_SHARE = 2 / 3
-
-
-def _on_ethernet(case: Case) -> list[RdmaPort]:
-    return [port for port in ports(case) if port.nic.kind == "roce" and port.is_active]
 
 
 def _nothing(case: Case) -> Verdict:
@@ -48,9 +44,11 @@ def gid(case: Case) -> Iterator[Verdict]:
     Not to be confused: the order of entries follows the order of addresses, and in a container the table may begin at
     4.
     """
-    found = _on_ethernet(case)
-    if not found:
+    found, open_ = on_ethernet(case), unsorted(case, "the addresses")
+    yield from open_
+    if not found and not open_:
         yield _nothing(case)
+    if not found:
         return
     chosen_by = reading(case, _INDEX)
     told = value(case, _INDEX)
@@ -157,9 +155,11 @@ def mtu(case: Case) -> Iterator[Verdict]:
     Not to be confused: 9000 and 9216 both serve, where all have the same. What the switch allows is not to be seen
     here.
     """
-    found = _on_ethernet(case)
-    if not found:
+    found, open_ = on_ethernet(case), unsorted(case, "the packet size")
+    yield from open_
+    if not found and not open_:
         yield _nothing(case)
+    if not found:
         return
     reading = case.facts.networks.get("interfaces", NOT_READ)
     interfaces = reading.value if reading.known else {}

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from raxl.checks import P1, Case, Verdict, check, evidence, fail, ok, skip, unread
-from raxl.checks.ports import RdmaPort, none, ports
+from raxl.checks.ports import RdmaPort, none, on_ethernet, ports, unsorted
 from raxl.checks.words import listed
 from raxl.model.facts import NOT_READ, Reading
 from raxl.model.finding import QUICK
@@ -32,10 +32,11 @@ def flow_control(case: Case) -> Iterator[Verdict]:
     Not to be confused: clouds run lossy RoCE with a congestion control of their own; virtual functions and the kernel's
     own driver show none of it; pause frames (PFC) are not in sysfs.
     """
-    every = ports(case)
-    found = [port for port in every if port.nic.kind == "roce" and port.is_active]
+    found, open_ = on_ethernet(case), unsorted(case, "the congestion control")
+    yield from open_
+    if not found and not open_:
+        yield skip("node", "no active RDMA port is on Ethernet") if ports(case) else none(case)
     if not found:
-        yield skip("node", "no active RDMA port is on Ethernet") if every else none(case)
         return
     told = {port.name: _reading(case, port) for port in found}
     read = [port for port in found if told[port.name].known]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import prod
 
-from raxl.checks import P0, Case, Verdict, absent, check, fail, ok, unread
+from raxl.checks import P0, Case, Verdict, absent, check, expected, fail, ok, unread
 from raxl.checks.variables import value
 from raxl.checks.words import counted, listed
 from raxl.model.facts import NOT_READ, Reading
@@ -73,9 +73,9 @@ def _others(case: Case) -> list[str]:
 
 
 def _expected(case: Case) -> tuple[int | None, str]:
-    policy = case.policy.expected.get("tpu_chips")
-    if isinstance(policy, (int, float)):
-        return int(policy), "the policy"
+    policy = expected.count(case, "tpu_chips")
+    if policy is not None:
+        return policy, "the policy"
     text = value(case, _BOUNDS) or "" if not value(case, _VISIBLE) else ""
     numbers = re.findall("[0-9]{1,3}", text) if re.fullmatch(r"[0-9]{1,3}(,[0-9]{1,3}){1,3}", text) else []
     return (prod(map(int, numbers)), _BOUNDS) if numbers else (None, "")

@@ -27,6 +27,6 @@ class Policy:
 
     thresholds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """By check, its thresholds by name."""
-    expected: Mapping[str, str | float] = field(default_factory=dict)
-    """By subject (`accelerators`, `nics`, `nic_speed_bits_per_second`), what each node is to have."""
+    expected: Mapping[str, str | float | tuple[str, ...]] = field(default_factory=dict)
+    """By key (`accelerators`, `nics`, `nic_speed_bits_per_second`), what each node is to have."""
     suppressions: tuple[Suppression, ...] = ()

@@ -52,7 +52,13 @@ def joined(logs: Sequence[KernelLog]) -> KernelLog:
         _numbered(list(once.values())),
         _is_whole(known),
         min((log.covers_from for log in known if log.covers_from), default=None) if is_timed else known[0].covers_from,
+        _left_out(known),
     )
+
+
+def _left_out(logs: Sequence[KernelLog]) -> dict[str, int]:
+    kinds = {kind for log in logs for kind in log.left_out}
+    return {kind: sum(log.left_out.get(kind, 0) for log in logs) for kind in sorted(kinds)}
 
 
 def _is_whole(logs: Sequence[KernelLog]) -> Optional[bool]:
