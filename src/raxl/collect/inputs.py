@@ -140,10 +140,10 @@ def _open_file(path: str) -> list[Recording]:
         if head and log_stream.is_log(head):
             file.seek(0)
             return _of_log(log_stream.condensed(file), path)
-        if log_stream.is_endless(head):
-            raise _no_form(path)
         if status.st_size > LARGEST_TEXT:
             raise TooLarge(f"{path} is larger than 256 MiB")
+        if log_stream.is_endless(head):
+            raise _no_form(path)
         file.seek(0)
         return _from_bytes(file.read(), path)
 
