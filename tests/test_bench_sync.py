@@ -38,7 +38,7 @@ NAMES = ["tcp", "object-store", *(pytest.param(name, marks=needs_rdt) for name i
 def request(*transports: str, actors: tuple[int, int] = (2, 2), **options: Any) -> Request:
     sizes = (sum(SIZES),)
     return Request(
-        None, transports, pattern=WEIGHT_SYNC, tensors=LIST, actors=actors, sizes=sizes, budget_seconds=2, **options
+        None, transports, pattern=WEIGHT_SYNC, tensors=LIST, actors=actors, sizes=sizes, budget_seconds=8, **options
     )
 
 
@@ -66,10 +66,9 @@ def test_every_byte_comes_to_every_reader(told: list[list[Run]], name: str) -> N
     assert (len(run.sync.trainers), len(run.sync.readers)) == (2, 2)
     assert run.sync.messages_seconds
     assert run.latency_seconds is not None
-    assert run.samples >= 2  # as many as two busy cores get through within the budget
+    assert run.samples >= 6
     assert run.iterations == 1 + run.warmup + run.samples
-    if run.samples >= 6:  # fewer have no interval
-        assert (run.bandwidth_bytes_per_second is None) == (name == "object-store")
+    assert (run.bandwidth_bytes_per_second is None) == (name == "object-store")
     assert (run.phases.publish is not None) == (name in ("object-store", "rdt-nixl"))
     assert run.destination == ("reused" if name in ("tcp", "rdt-nixl") else "fresh")
 

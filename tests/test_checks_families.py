@@ -69,7 +69,7 @@ def test_no_check_breaks(name: str) -> None:
 
 def test_every_check_says_how_it_decides() -> None:
     for one in registry.checks():
-        assert 3 <= len(one.explanation.splitlines()) <= 16, one.id
+        assert 4 <= len(one.explanation.splitlines()) <= 16, one.id
         assert one.level in LEVELS, one.id
 
 

@@ -195,26 +195,27 @@ def test_ray_clients_server_that_never_starts_costs_the_budget_and_no_more(lab: 
     assert not [line for line in words(lab.hosts[1]) if "ray_child" in line]
 
 
-@pytest.mark.ends
-def test_a_node_that_joins_meanwhile_is_shown_even_by_anothers_name(lab: Lab) -> None:
-    """A stopped host holds the reading up until another has joined, which is called as the head is. A node that an
-    earlier test killed stays dead in Ray's list."""
-    lab.leave(3)
-    wait_for(lambda: sum(node["Alive"] for node in lab.nodes()) == 3, seconds=60)
-    before = discover(lab)
-    assert lab.hosts[3].run(["hostname", "gpu-07"]).returncode == 0
-    lab.stop(2)
-    try:
-        running = lab.head.start(["raxl", "discover", "--cluster", "--format", "json", "--timeout", "60"])
-        wait_for(lambda: any("ray::ask_node" in line for line in words(lab.head)))
-        lab.restart(3)
-        lab.resume(2)
-        done = running.finished(90)
-    finally:
-        lab.resume(2)
-    assert (done.returncode, done.stderr, lost(done)) == (before.returncode, "", lost(before))
+def test_a_node_that_joins_meanwhile_is_shown_even_by_anothers_name() -> None:
+    """A stopped host holds the reading up until another has joined, which is called as the head is. In a cluster of its
+    own: a node that another test killed stays dead in Ray's list, and is told."""
+    if (reason := namespaces.missing()) is not None:
+        pytest.skip(reason)
+    with Lab(dashboard=False) as lab:
+        lab.leave(3)
+        wait_for(lambda: sum(node["Alive"] for node in lab.nodes()) == 3, seconds=60)
+        assert lab.hosts[3].run(["hostname", "gpu-07"]).returncode == 0
+        lab.stop(2)
+        try:
+            running = lab.head.start(["raxl", "discover", "--cluster", "--format", "json", "--timeout", "60"])
+            wait_for(lambda: any("ray::ask_node" in line for line in words(lab.head)))
+            lab.restart(3)
+            lab.resume(2)
+            done = running.finished(90)
+        finally:
+            lab.resume(2)
+    assert (done.returncode, done.stderr, lost(done)) == (0, "", {})
     models = dict(ALL)
-    assert [one for one in shown(done) if one[1]] == [
+    assert shown(done) == [
         ("gpu-07", models["gpu-07"]),
         ("gpu-07-2", models["tpu-01"]),
         ("mi300-01", models["mi300-01"]),

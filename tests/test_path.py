@@ -502,7 +502,7 @@ def test_a_benchmark_laid_over_the_way_says_what_was_fastest_there(
     command = ["topo", "--from", str(snapshot), "--overlay", str(file), "--path"]
     assert outcome.run(app, [*command, "0", "5"]) == 0
     shown = capsys.readouterr().out
-    assert "fastest, " in shown
+    assert "fastest, gpu-07: nvidia:0 → nvidia:5\n" in shown
     assert "torch-nccl" in shown
     assert "2 times as fast as rdt-nixl" in shown
     assert outcome.run(app, [*command, "0", "4", "--format", "json"]) == 0
