@@ -58,3 +58,4 @@ def test_ray_s_nixl_below_twenty_of_its_steps_is_quantised(document: dict[str, A
     run = rows(document, "rdt-nixl")[64 << 10]
     assert run["status"] == "quantised"
     assert run["latency_seconds"]["p50"] < 0.02
+    assert run["error"].startswith("the transport waits in steps of 1 ms")
