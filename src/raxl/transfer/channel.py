@@ -8,7 +8,9 @@ import struct
 CONNECT_SECONDS = 10.0
 ACK = b"raxl-ack"
 END = -1
-_CHUNK = 4 << 20
+_CHUNK = 2 << 20
+"""So much is handed to the kernel in a call, and taken from it. With all of 64 MiB in one call BBR sends a quarter less
+over the loopback; other congestion control does not mind."""
 _NUMBER = struct.Struct("<q")
 
 
@@ -45,6 +47,12 @@ def told(connection: socket.socket) -> int:
     """The number that the other end sends."""
     number: int = _NUMBER.unpack(exactly(connection, _NUMBER.size))[0]
     return number
+
+
+def send(connection: socket.socket, view: memoryview) -> None:
+    """Sends the view."""
+    for place in range(0, len(view), _CHUNK):
+        connection.sendall(view[place : place + _CHUNK])
 
 
 def receive(connection: socket.socket, view: memoryview) -> None:

@@ -145,7 +145,7 @@ def drive(state: dict[str, Any], transfer: Transfer) -> Taken:
         begin(iteration)
         receiving = back.begin(iteration) if back is not None else None
         begun = time.perf_counter()
-        _together([(_send, connection, view) for connection, view in zip(connections, views)])
+        _together([(channel.send, connection, view) for connection, view in zip(connections, views)])
         channel.exactly(control, len(ACK))
         seconds = time.perf_counter() - begun
         if receiving is not None:
@@ -209,7 +209,7 @@ class _Forth:
     def _sent(self) -> float:
         channel.exactly(self._connections[0], len(ACK))
         begun = time.perf_counter()
-        _together([(_send, connection, view) for connection, view in zip(self._connections, self._views)])
+        _together([(channel.send, connection, view) for connection, view in zip(self._connections, self._views)])
         channel.exactly(self._connections[0], len(ACK))
         return time.perf_counter() - begun
 
@@ -278,7 +278,3 @@ def _together(calls: list[tuple[Any, socket.socket, memoryview]]) -> None:
         thread.join()
     if failed:
         raise failed[0]
-
-
-def _send(connection: socket.socket, view: memoryview) -> None:
-    connection.sendall(view)
