@@ -8,6 +8,8 @@ taken over. So what comes out is what the plain way gives, and equal parts of ma
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from itertools import compress
+from operator import is_not
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from raxl.host import Answer, Question
@@ -81,13 +83,13 @@ class _Model:
         """The questions that the recording answers differently; None where they are too many to be of this kind."""
         if recording.unasked != self.unasked:
             return None
-        mine, most = self.answers, len(self.answers) * _UNLIKE
-        if abs(len(mine) - len(recording.answers)) > most:
+        mine, others, most = self.answers, recording.answers, len(self.answers) * _UNLIKE
+        if abs(len(mine) - len(others)) > most:
             return None
-        found = {question for question, answer in recording.answers.items() if mine.get(question) is not answer}
-        found = {question for question in found if not _is_same(mine.get(question), recording.answers[question])}
-        if len(recording.answers) != len(mine) or found:
-            found |= mine.keys() - recording.answers.keys()
+        unlike = compress(others, map(is_not, map(mine.get, others), others.values()))
+        found = {question for question in unlike if not _is_same(mine.get(question), others[question])}
+        if len(others) != len(mine) or found:
+            found |= mine.keys() - others.keys()
         return frozenset(found) if len(found) <= most else None
 
 
