@@ -22,14 +22,16 @@ from raxl.collect.alike import Alike
 from raxl.errors import UnknownForm
 from raxl.host.record import Recording
 from raxl.model import printable
-from raxl.model.codec import INVENTORY
 from raxl.model.inventory import Inventory
 from raxl.model.node import Node
+from raxl.model.schemas import INVENTORY
 
 _FEW = 24
 """Up to so many, starting processes takes longer than they save."""
 _TOGETHER = 56
-"""How many a process reads before it hands over: what they share is handed over once."""
+"""How many a process reads at most before it hands over: what they share is handed over once."""
+_TURNS = 8
+"""So often a process hands over at least, where there are few: none waits long for the last one."""
 
 
 class _Read(NamedTuple):
@@ -52,8 +54,8 @@ def inventory(paths: Sequence[str]) -> Inventory:
     """The inventory of what `--from` names, in its order."""
     parts = inputs.listed(paths)
     with _collecting_less():
-        batches = _in_processes(parts) if len(parts) > _FEW else iter([_opened(parts)])
-        gathered = inputs.gathered(parts, list(chain.from_iterable(batches)))
+        opened = _in_processes(parts) if len(parts) > _FEW else _opened(parts)
+        gathered = inputs.gathered(parts, opened)
         held = [one if isinstance(one, _Read) else _read(one) for one in gathered]
         nodes, seen = _nodes(held)
     created = printable.clean(max((one.created for one in held), default=""))
@@ -137,23 +139,39 @@ def _overlay() -> catalog_files.Overlay:
     return catalog_files.overlay()
 
 
-def _in_processes(parts: Sequence[inputs.Part]) -> Iterator[list[list[_Read] | UnknownForm]]:
+def _in_processes(parts: Sequence[inputs.Part]) -> list[list[_Read] | UnknownForm]:
     """What each part holds, in order; one process for each core. Standard input is read here."""
     cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
     if cores < 2 or any(part.path == inputs.STANDARD_INPUT for part in parts):
-        yield _opened(parts)
-        return
+        return _opened(parts)
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
-    batches = [parts[start : start + _TOGETHER] for start in range(0, len(parts), _TOGETHER)]
+    order = _alike_together(parts)
+    together = max(1, min(_TOGETHER, len(parts) // (cores * _TURNS)))
+    batches = [order[start : start + together] for start in range(0, len(parts), together)]
     pool = ProcessPoolExecutor(min(cores, len(batches)), get_context("fork"), _begin)
     try:
-        yield from pool.map(_opened, batches)
+        read = pool.map(_opened, [[parts[place] for place in batch] for batch in batches])
+        found = dict(zip(order, chain.from_iterable(read), strict=True))
     except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)
         raise
     pool.shutdown()
+    return [found[place] for place in range(len(parts))]
+
+
+def _alike_together(parts: Sequence[inputs.Part]) -> list[int]:
+    """The places of the parts, the largest first: recordings of one kind of machine are about as large, and the first
+    of a kind costs several times what the next does in the same process."""
+    return sorted(range(len(parts)), key=lambda place: _size(parts[place].path), reverse=True)
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except (OSError, ValueError):  # opening it tells why
+        return 0
 
 
 def _begin() -> None:
