@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from raxl.model import codec
 from raxl.model import measurement as m
+from raxl.model import schemas
 from raxl.model.measurement import (
     Bandwidth,
     Bench,
@@ -33,7 +33,7 @@ MEMORY = 13_800_000_000.0
 
 
 def bench(*runs: Run, **more: object) -> Bench:
-    return Bench(codec.BENCH, "0.1.0", "2026-05-01T10:00:00Z", {"nodes": {}}, runs=runs, **more)
+    return Bench(schemas.BENCH, "0.1.0", "2026-05-01T10:00:00Z", {"nodes": {}}, runs=runs, **more)
 
 
 def end(node: str, device: str = "cpu") -> Endpoint:

@@ -20,8 +20,8 @@ from raxl.bench.request import Request
 from raxl.bench.tensor_list import TensorList
 from raxl.errors import UnreadableInput, UsageError
 from raxl.model import measurement as m
-from raxl.model.codec import BENCH
 from raxl.model.measurement import WEIGHT_SYNC, Bench, Endpoint, Run, Sync
+from raxl.model.schemas import BENCH
 from raxl.render.text_bench import bench as rendered
 from raxl.transfer import EndFailed, EndLost, Transfer, sync, sync_sockets, tensor_bytes
 from raxl.transfer.dealing import deal

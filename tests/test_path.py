@@ -19,7 +19,7 @@ from raxl.cli import outcome
 from raxl.cli.app import app
 from raxl.collect import assemble, inputs, paths
 from raxl.host.record import Recording
-from raxl.model import codec, nominal
+from raxl.model import codec, nominal, schemas
 from raxl.model.accelerator import Accelerator
 from raxl.model.component import PciFunction, PciIdentity, PciLink
 from raxl.model.facts import Reading
@@ -467,7 +467,7 @@ def check(path: Path, node: Node, a: str, b: str) -> None:
         assert (one.reason is not None) == (one.status == "unknown")
         assert one.reason is None or (one.reason in REASONS and one.why)
         assert one.message
-    document = PathDocument(codec.PATH, __version__, "", node.name, node.source, path)
+    document = PathDocument(schemas.PATH, __version__, "", node.name, node.source, path)
     text = codec.encode(document)
     SCHEMA.validate(json.loads(text))
     assert codec.decode(text, PathDocument) == document

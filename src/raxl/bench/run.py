@@ -14,8 +14,8 @@ from raxl.bench.readings import Ends, Row
 from raxl.bench.request import ALL, LATENCY_SIZES, PARTITION, SCREEN, Request
 from raxl.collect import clock
 from raxl.errors import UsageError
-from raxl.model.codec import BENCH
 from raxl.model.measurement import COLLECTIVES, FAILED, P2P, WEIGHT_SYNC, Bench, Fault, Run, Sync
+from raxl.model.schemas import BENCH
 from raxl.transfer import TARGET, Taken, Transfer
 from raxl.transfer.sync import patience
 
@@ -56,8 +56,8 @@ def bench(request: Request, progress: Progress = lambda done, total, words: None
     """Everything that was measured. Raises where there is no cluster to be joined."""
     entries = plugged.entries(request)
     plugins = plugged.loaded(entries)
-    variables = {**_given(), **(faults.VARIABLES if request.fault else {})}
-    with Conducting(request.address, entries, _store_bytes(request), variables) as conducting:
+    variables = {**_given(request), **(faults.VARIABLES if request.fault else {})}
+    with Conducting(request.address, entries, _store_bytes(request), variables, request.unset) as conducting:
         nodes = conducting.nodes()
         is_screening = request.pairs == SCREEN and len(nodes) > 1 and request.pattern == P2P
         pairs = [] if is_screening else _pairs(nodes, _wanted(request), request.pattern, request.actors)
@@ -125,9 +125,11 @@ def _taking_part(pairs: Sequence[Pair]) -> list[Mapping[str, Any]]:
     return list({node["id"]: node for pair in pairs for node in pair.nodes}.values())
 
 
-def _given() -> dict[str, str]:
-    """What this command's own environment says to the libraries, which is said at the ends too."""
-    return {name: value for name, value in os.environ.items() if name.startswith(_PREFIXES)}
+def _given(request: Request) -> dict[str, str]:
+    """What this command's own environment says to the libraries, which is said at the ends too, and what it was asked
+    to say there."""
+    own = {name: value for name, value in os.environ.items() if name.startswith(_PREFIXES)}
+    return {**{name: value for name, value in own.items() if name not in request.unset}, **request.variables}
 
 
 def _pairs(

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 def read(path: Path) -> Bench:
     """The document. Raises UnreadableInput, also for a pipe or device, which may never end."""
     from raxl.errors import UnreadableInput
-    from raxl.model import codec
+    from raxl.model import codec, schemas
     from raxl.model.measurement import Bench
 
     if path.exists() and not path.is_file():
@@ -23,6 +23,6 @@ def read(path: Path) -> Bench:
         raise UnreadableInput(f"{path} cannot be read", error.strerror or str(error)) from error
     except ValueError as error:
         raise UnreadableInput(f"{path} is no result of raxl bench-transport --format json", str(error)[:200]) from error
-    if document.schema != codec.BENCH:
-        raise UnreadableInput(f"{path} has the schema {document.schema[:40]}", f"this raxl reads {codec.BENCH}")
+    if document.schema != schemas.BENCH:
+        raise UnreadableInput(f"{path} has the schema {document.schema[:40]}", f"this raxl reads {schemas.BENCH}")
     return document

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Mapping, Sequence, TypeVar
+from typing import TYPE_CHECKING, Mapping, Sequence, TypeVar
 
 from raxl import __version__
 from raxl.collect import (
@@ -31,15 +31,17 @@ from raxl.intake import documents
 from raxl.intake.foreign import Foreign
 from raxl.model import printable
 from raxl.model.accelerator import Accelerator
-from raxl.model.codec import INVENTORY
 from raxl.model.inventory import Inventory
 from raxl.model.nic import Nic
 from raxl.model.node import Cpu, LookedFor, Node, OperatingSystem, Software
 from raxl.model.problem import DISAGREEMENT, FAILED, NOT_ASKED, NOT_PRESENT, NOT_SUPPORTED, Problem
 from raxl.model.report import Report, Silence
-from raxl.plugins.guest import Guest
+from raxl.model.schemas import INVENTORY
 from raxl.sources import cpu, infiniband, kfd, modules, netdev, system
 from raxl.topology import trust
+
+if TYPE_CHECKING:
+    from raxl.plugins.guest import Guest
 
 _PLACES = {"/sys/class/kfd": kfd.FOLDER}
 """Where else accelerators show, and the folder that was listed there."""

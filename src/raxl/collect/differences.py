@@ -8,10 +8,10 @@ from raxl import __version__
 from raxl.errors import UsageError
 from raxl.model import difference as kinds
 from raxl.model import printable
-from raxl.model.codec import DIFF
 from raxl.model.difference import DifferencesDocument, Side, Summary
 from raxl.model.inventory import Inventory
 from raxl.model.node import Node
+from raxl.model.schemas import DIFF
 from raxl.topology import diff, matching
 
 _MOST_NAMES = 8

@@ -5,10 +5,10 @@ from __future__ import annotations
 from raxl import __version__
 from raxl.errors import CannotStart
 from raxl.model import printable
-from raxl.model.codec import LABELS
 from raxl.model.inventory import Inventory
 from raxl.model.label import DIFFERS, LabelsDocument
 from raxl.model.problem import UNREAD
+from raxl.model.schemas import LABELS
 from raxl.topology import label_check, labels
 
 

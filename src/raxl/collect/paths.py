@@ -14,11 +14,11 @@ from raxl.host.record import Recording
 from raxl.host.replay import ReplayHost
 from raxl.intake import documents
 from raxl.model import printable
-from raxl.model.codec import PATH
 from raxl.model.inventory import Inventory
 from raxl.model.measurement import Endpoint
 from raxl.model.node import Node, NumaNode
 from raxl.model.path import PathDocument
+from raxl.model.schemas import PATH
 from raxl.sources import cpu, kernel_list, nvml, peers
 from raxl.topology import ends, paths, paths_between
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Collection, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Collection, Mapping, NamedTuple, Sequence
 
 from raxl.collect.alike import Steps
 from raxl.errors import PluginError
@@ -13,7 +13,9 @@ from raxl.model.component import PciFunction
 from raxl.model.problem import DISAGREEMENT, FAILED, Problem
 from raxl.model.report import Report
 from raxl.plugins import registry
-from raxl.plugins.guest import Guest
+
+if TYPE_CHECKING:
+    from raxl.plugins.guest import Guest
 
 
 class Told(NamedTuple):

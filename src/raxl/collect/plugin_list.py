@@ -11,9 +11,9 @@ from raxl.collect.plugin_recordings import CAPTURE, Named
 from raxl.errors import PluginError
 from raxl.host.record import Recording
 from raxl.host.replay import ReplayHost
-from raxl.model.codec import PLUGINS
 from raxl.model.plugin import Criterion, Found, Plugin, PluginsDocument, tier
 from raxl.model.presence import Presence
+from raxl.model.schemas import PLUGINS
 from raxl.plugins import discovery, documentation, ledger, registry
 from raxl.plugins.discovery import Installed
 from raxl.plugins.guest import Guest

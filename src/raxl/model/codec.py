@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any, Callable, TypeVar
 
-from raxl.model.difference import DifferencesDocument
-from raxl.model.finding import ChecksDocument, Findings
-from raxl.model.inventory import Inventory
-from raxl.model.label import LabelsDocument
-from raxl.model.measurement import Bench
-from raxl.model.path import PathDocument
-from raxl.model.place import PlaceDocument
-from raxl.model.plugin import PluginsDocument
-
-BENCH = "raxl.bench/v1"
-INVENTORY = "raxl.inventory/v1"
-PATH = "raxl.path/v1"
-PLACE = "raxl.place/v1"
-PLUGINS = "raxl.plugins/v1"
-LABELS = "raxl.labels/v1"
-DIFF = "raxl.diff/v1"
-KINDS: dict[str, type] = {
-    "bench": Bench,
-    "checks": ChecksDocument,
-    "diff": DifferencesDocument,
-    "findings": Findings,
-    "inventory": Inventory,
-    "labels": LabelsDocument,
-    "path": PathDocument,
-    "place": PlaceDocument,
-    "plugins": PluginsDocument,
+KINDS = {
+    "baseline": "verification:Baseline",
+    "bench": "measurement:Bench",
+    "checks": "finding:ChecksDocument",
+    "diff": "difference:DifferencesDocument",
+    "findings": "finding:Findings",
+    "inventory": "inventory:Inventory",
+    "labels": "label:LabelsDocument",
+    "manifest": "manifest:ManifestResult",
+    "path": "path:PathDocument",
+    "place": "place:PlaceDocument",
+    "plan": "plan:PlanDocument",
+    "plugins": "plugin:PluginsDocument",
+    "receipt": "receipt:Receipt",
+    "recipe": "recipe:Recipe",
+    "recipe-index": "recipe_index:RecipeIndex",
+    "recipes": "recipe:RecipesDocument",
+    "report": "verification:Report",
 }
-"""What `raxl schema` knows."""
+"""What `raxl schema` knows: by kind, the module of the model and the class in it. Loaded when a schema is asked for."""
+
+_CLOSED = ("recipe",)
+"""What people write: a key that is not there is misspelt, not of a newer raxl."""
 
 _Record = TypeVar("_Record")
 
@@ -67,5 +63,10 @@ def schema(kind: str) -> str:
     """The JSON Schema of an output, as `raxl schema KIND` prints it."""
     import msgspec
 
-    described = msgspec.json.schema(KINDS[kind])
+    module, _, name = KINDS[kind].partition(":")
+    described = msgspec.json.schema(getattr(import_module(f"raxl.model.{module}"), name))
+    if kind in _CLOSED:
+        for one in described["$defs"].values():
+            if "properties" in one:
+                one["additionalProperties"] = False
     return encode({"$schema": "https://json-schema.org/draft/2020-12/schema", **described})

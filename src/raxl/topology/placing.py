@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from raxl import __version__
-from raxl.model.codec import PLACE
 from raxl.model.inventory import Inventory
 from raxl.model.place import CLUSTER, FABRIC, NODE, SCOPES, Alike, Candidate, Nearest, PlaceDocument, Seat, Wanted
+from raxl.model.schemas import PLACE
 from raxl.topology import place_request, place_unread, place_words
 from raxl.topology.place_inside import Rank, is_scale_up
 from raxl.topology.place_stands import Domain, Found, Stand, Stands, Taken, domain, stands

@@ -1,0 +1,10 @@
+"""The names of the documents' schemas."""
+
+BENCH = "raxl.bench/v1"
+INVENTORY = "raxl.inventory/v1"
+PATH = "raxl.path/v1"
+PLACE = "raxl.place/v1"
+PLUGINS = "raxl.plugins/v1"
+LABELS = "raxl.labels/v1"
+DIFF = "raxl.diff/v1"
+RECIPES = "raxl.recipes/v1"
