@@ -80,6 +80,15 @@ def test_rays_processes_are_known_by_name_and_title(tmp_path: Path) -> None:
     assert "secret" not in str(found)
 
 
+def test_a_raylet_that_ended_and_was_not_buried_is_none() -> None:
+    title = "import ctypes; ctypes.CDLL(None).prctl(15, b'raylet', 0, 0, 0)"
+    dead = subprocess.Popen([sys.executable, "-c", title])
+    os.waitid(os.P_PID, dead.pid, os.WEXITED | os.WNOWAIT)
+    assert Path(f"/proc/{dead.pid}/comm").read_text() == "raylet\n"
+    assert dead.pid not in [one["pid"] for one in process_table.table()["raylets"]]
+    dead.wait()
+
+
 def process_limit() -> int:
     import resource
 

@@ -48,7 +48,7 @@ def table(root: str = "") -> Dict[str, Any]:
     found = {one.pid: one for one in _processes(proc)}
     hanging = [one for one in found.values() if one.state == "D"]
     own = {os.getpid(), os.getppid()} if not root else set()
-    raylets = [one for one in found.values() if one.comm == _RAYLET]
+    raylets = [one for one in found.values() if one.comm == _RAYLET and not _has_ended(proc, one)]
     table = {
         "processes": len(found),
         "raylets": [_raylet(proc, one) for one in raylets[:_MOST_TOLD]],
@@ -95,6 +95,11 @@ def _stuck(proc: str, hanging: Sequence[_Process], begun: float) -> Dict[str, An
     return {"stuck": told[:_MOST_TOLD], "apart_seconds": round(time.monotonic() - begun, 3)}
 
 
+def _has_ended(proc: str, one: _Process) -> bool:
+    """Whether only its entry is left: where no init buries the dead (containers), it stays."""
+    return one.state in "ZX" or not _data(f"{proc}/{one.pid}/cmdline", 1)
+
+
 def _raylet(proc: str, one: _Process) -> Dict[str, Any]:
     folder = f"{proc}/{one.pid}"
     arguments: Dict[str, str] = {}
@@ -112,6 +117,7 @@ def _raylet(proc: str, one: _Process) -> Dict[str, Any]:
         "arguments": arguments,
         "plasma": _filesystem(folder, arguments.get("plasma_directory", "")),
         "versions": _versions(folder),
+        "is_ours": _owner(folder) == os.geteuid(),
     }
 
 
