@@ -14,10 +14,12 @@ from raxl.intake.foreign import Foreign
 from raxl.intake.lspci_record import FORM, Record, is_header, record
 from raxl.intake.text_lines import joined, lines
 from raxl.model.component import PciFunction
-from raxl.model.problem import DISAGREEMENT, FAILED, NOT_PERMITTED, Problem
+from raxl.model.problem import DISAGREEMENT, FAILED, NOT_ASKED, NOT_PERMITTED, Problem
 from raxl.sources import pci
 
 _IDS = re.compile(r"\[[0-9a-f]{4}:[0-9a-f]{4}\]", re.IGNORECASE)
+_TELLING = ("0600", "03", "12")
+"""Classes: a host bridge, with which the list of nearly every whole machine begins; and what is an accelerator."""
 _CLASS = re.compile(r"^(.{1,200}?\[[0-9a-f]{4}\]:).*", re.IGNORECASE)
 
 
@@ -47,6 +49,7 @@ def parse(text: str) -> tuple[Foreign, tuple[Problem, ...]]:
         *_lost(functions),
         *_denied(records),
         *_ended(groups[-1][0] if cut else None),
+        *_part(functions),
     )
 
 
@@ -58,6 +61,13 @@ def _is_cut(headers: Sequence[str]) -> bool:
 def _ended(header: str | None) -> Iterator[Problem]:
     if header is not None:
         yield Problem("pci_tree", FAILED, f"lspci's output ends inside {header.split()[0]}", (FORM,))
+
+
+def _part(functions: Sequence[PciFunction]) -> Iterator[Problem]:
+    """That accelerators may be missing from a part of a list (`lspci -s`, `lspci | grep`) in which there is none."""
+    if not any((one.class_id or "").startswith(_TELLING) for one in functions):
+        message = "lspci's list names no host bridge: it may be a part of one, and others are not told"
+        yield Problem("pci_tree", NOT_ASKED, message, (FORM,))
 
 
 def _groups(text: str) -> Iterator[tuple[str, list[str]]]:

@@ -11,7 +11,7 @@ import re
 import uuid
 from typing import Callable, Iterator, NamedTuple
 
-from raxl.host import Answer, CommandOutput, Question, kernel_condense
+from raxl.host import Answer, CommandOutput, Question, kernel_condense, nccl_files
 from raxl.host.archive import Entry
 from raxl.intake.tree import NOT_CAPTURED, ArchiveTree, TreeRecording
 
@@ -246,6 +246,9 @@ def _process(given: Machine) -> dict[str, object]:
         "environment": dict(sorted(json.loads(header.get("environment", "{}")).items())),
         "packages": header.get("packages", "ray").split(),
         "root": header.get("root", "yes") == "yes",
+        "nccl_user_files": {
+            name: {"path": f"~/.{name}.conf", "reason": "not-present", "message": ""} for name in nccl_files.LIBRARIES
+        },
         "limits": {"memlock": [-1, -1], "nofile": [1048576, 1048576], "stack": [8388608, -1]},
     }
 

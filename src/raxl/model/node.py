@@ -9,7 +9,7 @@ from raxl.model.component import Switch
 from raxl.model.link import Link
 from raxl.model.nic import Nic
 from raxl.model.placement import Placement
-from raxl.model.problem import UNREAD, Problem
+from raxl.model.problem import NOT_ASKED, UNREAD, Problem
 
 
 @dataclass(frozen=True)
@@ -95,12 +95,18 @@ class Node:
     problems: tuple[Problem, ...] = ()
 
     @property
+    def is_told_in_part(self) -> bool:
+        """Whether its PCI tree was given, and may hold more than was given."""
+        given = self.looked_for.pci_functions is not None
+        return given and any(one.subject == "pci_tree" and one.reason == NOT_ASKED for one in self.problems)
+
+    @property
     def has_none(self) -> bool:
         """Whether it is known to have no accelerators: somebody looked for them, and nothing was kept from him."""
         unread = {one.subject for one in self.problems if one.reason in UNREAD}
         if self.accelerators or unread & {"node", "pci_tree"}:
             return False
         if self.looked_for.pci_functions is not None:
-            return True
+            return not self.is_told_in_part
         told = any(one.subject == "accelerators" for one in self.problems)
         return "accelerators" not in unread and (told or bool(self.looked_for.places))
