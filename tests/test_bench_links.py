@@ -15,7 +15,7 @@ import pytest
 
 import links
 from link_benches import SIZE, measured, rows, way
-from links import GBIT, GIGABIT, Cable, LinkedHost, Way, relayed, shaped
+from links import GBIT, GIGABIT, LinkedHost, Way, shaped
 from ray_hosts import RayCluster, cluster
 
 LIBRARIES = {"torch-gloo": 0.03, "object-store": 0.03, "rdt-gloo": 0.05}
@@ -259,22 +259,3 @@ def test_equal_hosts_blame_nobody(four: RayCluster) -> None:
     document = measured(four)
     assert document["slow"] == []
     assert {run["path"]["verdict"] for run in document["runs"]} == {"proven"}
-
-
-@pytest.fixture(scope="module")
-def far() -> Iterator[RayCluster]:
-    """Two hosts, 2 ms each way between them."""
-    if (reason := links.missing(relay=True)) is not None:
-        pytest.skip(reason)
-    with relayed([Cable.of(0.2 * GBIT, 0.001)] * 2) as hosts, cluster(hosts) as running:
-        yield running
-
-
-def test_the_latency_of_a_far_link_is_read(far: RayCluster) -> None:
-    arguments = ("--transport", "tcp,torch-gloo", "--pairs", "host-1:host-2", "--sizes", "8,16MiB", "--budget", "12s")
-    document = measured(far, *arguments)
-    for transport in ("tcp", "torch-gloo"):
-        run = rows(document, transport)
-        assert run[8]["latency_seconds"]["p50"] == pytest.approx(0.002, abs=0.0003)
-        rate = run[16 << 20]["bandwidth_bytes_per_second"]["median"]
-        assert rate == pytest.approx(way(far).payload_rate, rel=0.03)
