@@ -20,6 +20,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import bytecode
+
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
 from lab import Lab, Machine
@@ -116,6 +118,7 @@ def of_missing(lab: Lab) -> list[bool]:
 
 
 def main() -> int:
+    bytecode.compiled()
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=5)
     options = parser.parse_args()

@@ -25,6 +25,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
+import bytecode
 import many_archives
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
@@ -135,6 +136,7 @@ def live(times: Sequence[float], core: float) -> None:
 
 
 def main() -> int:
+    bytecode.compiled()
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sizes", default="100,1000,10000")
     parser.add_argument("--kinds", default="")

@@ -25,6 +25,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+import bytecode
+
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
 import stubs
@@ -160,6 +162,7 @@ def hang(root: Path) -> str:
 
 
 def main() -> int:
+    bytecode.compiled()
     return 0 if kernel_log() & levels() else 1
 
 

@@ -19,6 +19,8 @@ import tempfile
 import time
 from pathlib import Path
 
+import bytecode
+
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
 import stubs
@@ -67,6 +69,7 @@ def told(name: str, healthy: float, hanging: float, deadline: float) -> bool:
 
 
 def main() -> int:
+    bytecode.compiled()
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=3)
     options = parser.parse_args()

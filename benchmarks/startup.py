@@ -19,6 +19,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import bytecode
+
 RAXL = str(Path(sys.executable).parent / "raxl")
 TREES = ("32em64t-2n8c+dax+nvme+mic+dimms", "40intel64-2g2n4c+pcilocality")
 READ_TAR = """
@@ -58,20 +60,22 @@ def told(name: str, taken: float, bound: float, against: str) -> bool:
 
 
 def startup(runs: int) -> list[bool]:
-    """`--version` and `--help` against the import of typer, and a live `topo`."""
+    """`--version`, `--help` and the list of recipes against the import of typer, and a live `topo`."""
     here = dict(os.environ)
-    peer, version, help_, live = medians(
+    peer, version, help_, live, recipes = medians(
         runs,
         ([sys.executable, "-c", "import typer"], here),
         ([RAXL, "--version"], here),
         ([RAXL, "--help"], here),
         ([RAXL, "topo"], here),
+        ([RAXL, "recipe", "list"], here),
     )
     peer_told = f"× import typer, {peer * 1e3:.0f} ms"
     return [
         told("raxl --version", version, 1.5 * peer, f"1.5 {peer_told}"),
         told("raxl --help", help_, 2.7 * peer, f"2.7 {peer_told}"),
         told("raxl topo, live", live, 0.4, "fixed"),
+        told("raxl recipe list", recipes, 4.5 * peer, f"4.5 {peer_told}"),
     ]
 
 
@@ -98,6 +102,7 @@ def tree(archive: Path, runs: int) -> list[bool]:
 
 
 def main() -> int:
+    bytecode.compiled()
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     corpus = os.environ.get("RAXL_CORPUS")
     parser.add_argument("--runs", type=int, default=11)
