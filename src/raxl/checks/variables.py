@@ -5,20 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from raxl.checks import Case
+from raxl.checks import Case, library_files
 from raxl.checks.raylets import environments
 from raxl.model.facts import Reading
 
 
 def value(case: Case, name: str) -> str | None:
     """What a variable is set to: by a file that was given, else for the raylet, else in the environment, else by the
-    log of a library that had it."""
+    log of a library that had it, else by one of the library's own files."""
     told = reading(case, name).value
     return None if told is None else str(told)
 
 
 def reading(case: Case, name: str) -> Reading:
     """The same with its source. A value of None, which is known, means unset."""
+    told = in_environment(case, name)
+    return told if told.value is not None or not told.known else library_files.setting(case, name) or told
+
+
+def in_environment(case: Case, name: str) -> Reading:
+    """The same without the library's own files, over which the environment wins."""
     own, given = case.facts.environment, case.facts.given_variables
     if given.known and name in given.value:
         return Reading(str(given.value[name]), given.source)

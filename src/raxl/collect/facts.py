@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from raxl.collect import family_facts, machine_facts, nvidia_devices, pcie_facts
+from raxl.host import allowed
 from raxl.host.record import Recording
 from raxl.host.replay import ReplayHost
 from raxl.model.facts import Facts, Reading
@@ -14,6 +15,7 @@ from raxl.sources import (
     kernel_log,
     limits,
     modules,
+    nccl_files,
     nvidia_driver,
     peers,
     processes,
@@ -42,6 +44,7 @@ def of(recording: Recording, node: Node) -> Facts:
             rdma.listing.message,
         ),
         given_variables=machine_facts.given_variables(host),
+        library_files=nccl_files.readings(host),
         vantage=vantage.readings(host),
         devices={**family_facts.devices(host, node), **nvidia.devices},
         drivers={
@@ -51,7 +54,13 @@ def of(recording: Recording, node: Node) -> Facts:
             "rdma.firmware": _firmware(rdma),
         },
         pcie=pcie_facts.of(host, node, peers.parse(peers.ask(host), loaded, parameters)),
-        host={**machine_facts.host(host), "memory_errors": edac.readings(host)},
+        host={
+            **machine_facts.host(host),
+            "memory_errors": edac.readings(host),
+            "cloud": machine_facts.cloud(host, node.os.virtualization),
+        },
+        kept_variables=allowed.KEPT_VARIABLES,
+        kept_kernel_parameters=allowed.KERNEL_PARAMETERS,
         rdma=machine_facts.rdma(host),
         networks=machine_facts.networks(host),
         logs={**machine_facts.logs(host), "fabric manager": fabric_manager_log.readings(host)},

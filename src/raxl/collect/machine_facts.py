@@ -9,8 +9,11 @@ from raxl.host.replay import ReplayHost
 from raxl.intake import environment, nccl_log, rdma_states, ucx_log
 from raxl.model.facts import NOT_READ, Reading
 from raxl.model.peering import Peering
-from raxl.model.problem import NOT_PRESENT
+from raxl.model.presence import PRESENT, UNKNOWN
+from raxl.model.problem import FAILED, NOT_ASKED, NOT_PRESENT
+from raxl.plugins import registry
 from raxl.sources import (
+    clouds,
     device_nodes,
     filesystems,
     flow_control,
@@ -21,27 +24,50 @@ from raxl.sources import (
     peers,
     rdma_ports,
     system,
+    usable_cpus,
 )
 
 _NO_IOMMU = "none"
+_NO_CLOUD = "slurm"
+"""The platform that is none of a cloud: it may run in any."""
 
 
 def host(asked: ReplayHost) -> Mapping[str, Reading]:
     """`filesystem /dev/shm` and the like; `device_nodes` by path; `nvidia_control`, the errno's name of opening it;
     `numa_balancing`; `open_files`, open and at most; `kernel_config`, options of the kernel that are on;
     `nvidia_module`, open or closed; `memory_clients`, who offers device memory to RDMA; `iommu_types` by PCI address,
-    `none` for a device that no IOMMU translates for.
+    `none` for a device that no IOMMU translates for; `usable_cpus`: how many a process may use.
     """
     peering = peers.parse(peers.ask(asked), NOT_READ, NOT_READ)
     return {
         **{f"filesystem {path}": reading for path, reading in filesystems.readings(asked).items()},
         "device_nodes": device_nodes.reading(asked),
         "nvidia_control": nvidia_control.reading(asked),
+        "usable_cpus": usable_cpus.reading(asked),
         **kernel_settings.readings(asked),
         "nvidia_module": peering.nvidia_module,
         "memory_clients": peering.memory_clients,
         "iommu_types": _iommu_types(peering),
     }
+
+
+def cloud(asked: ReplayHost, virtualization: str | None) -> Reading:
+    """The cloud that the firmware names. That it names none is known of a machine without a hypervisor, and of a guest
+    whose firmware tells the tag by which clouds mark theirs."""
+    told = {name: registry.platform(name).probe(asked) for name in registry.PLATFORMS if name != _NO_CLOUD}
+    present = [name for name, one in told.items() if one.state == PRESENT]
+    if present:
+        return Reading(present[0], clouds.FOLDER)
+    unread = next((one for one in told.values() if one.state == UNKNOWN), None)
+    if unread is not None:
+        return Reading(None, clouds.FOLDER, unread.reason or FAILED, unread.message)
+    marks = {name: asked.text(f"{clouds.FOLDER}/{name}") for name in ("sys_vendor", "chassis_asset_tag")}
+    refused = next((one for one in marks.values() if one.reason not in (None, NOT_PRESENT)), None)
+    if refused is not None:
+        return Reading(None, clouds.FOLDER, refused.reason, refused.message)
+    if marks["sys_vendor"].known and (virtualization == "none" or marks["chassis_asset_tag"].known):
+        return Reading(None, clouds.FOLDER, NOT_PRESENT, "the firmware names no cloud that raxl knows")
+    return Reading(None, clouds.FOLDER, NOT_ASKED, "the firmware does not tell whose machine this is")
 
 
 def _iommu_types(peering: Peering) -> Reading:

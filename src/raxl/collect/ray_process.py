@@ -9,7 +9,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import Any, BinaryIO
 
@@ -28,15 +28,17 @@ class RayProcess:
         settings: Mapping[str, Any],
         module: str = "raxl.collect.ray_child",
         variables: Mapping[str, str] | None = None,
+        unset: Collection[str] = (),
     ) -> None:
-        """`module` is the one whose `main` runs there; `variables` are added to its environment."""
+        """`module` is the one whose `main` runs there; `variables` are added to its environment, and those of `unset`
+        are left out of it."""
         self._errors = _unnamed_file()
         self.stream, descriptor = os.pipe()
         self._rest = b""
         room, _, name = module.rpartition(".")
         folder = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
         program = _PROGRAM.format(path=folder, room=room, name=name)
-        kept = {name: value for name, value in os.environ.items() if name not in _NOT_KEPT}
+        kept = {name: value for name, value in os.environ.items() if name not in (*_NOT_KEPT, *unset)}
         self._child = subprocess.Popen(
             [sys.executable, "-c", program, json.dumps({**settings, "descriptor": descriptor})],
             stdin=subprocess.PIPE,

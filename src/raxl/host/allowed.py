@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Mapping
+from typing import Any, Mapping
 
 KERNEL_PARAMETERS = frozenset(
     {
@@ -52,16 +52,23 @@ KERNEL_PARAMETERS = frozenset(
 _ENVIRONMENT = re.compile(
     r"(CUDA|NVIDIA)_VISIBLE_DEVICES|CUDA_DEVICE_ORDER|(HIP|ROCR)_VISIBLE_DEVICES|GPU_DEVICE_ORDINAL|ZE_AFFINITY_MASK"
     r"|ZE_FLAT_DEVICE_HIERARCHY|ONEAPI_DEVICE_SELECTOR|TPU_(?!WORKER_HOSTNAMES)[A-Z0-9_]+"
-    r"|NEURON_RT_VISIBLE_CORES|NEURON_RT_NUM_CORES|HABANA_VISIBLE_(MODULES|DEVICES)"
-    r"|ASCEND_(RT_)?VISIBLE_DEVICES|RBLN_DEVICES|FURIOSA_DEVICES|TT_VISIBLE_DEVICES|QBRUNTIME_VISIBLE_DEVICES"
+    r"|NEURON_RT_(VISIBLE_CORES|NUM_CORES|EXEC_TIMEOUT|ONE_THREAD_PER_CORE|RANKS_PER_NETWORK_PROXY|LOG_LEVEL)"
+    r"|NEURON_LOGICAL_NC_CONFIG|HABANA_VISIBLE_(MODULES|DEVICES)"
+    r"|ASCEND_(RT_)?VISIBLE_DEVICES|ASCEND_(HOME_PATH|TOOLKIT_HOME|LAUNCH_BLOCKING|GLOBAL_LOG_LEVEL)|RBLN_DEVICES|FURIOSA_DEVICES|TT_VISIBLE_DEVICES|QBRUNTIME_VISIBLE_DEVICES"
     r"|(QAIC|MUSA|MLU|TOPS|ENFLAME|BIREN)_VISIBLE_DEVICES"
     r"|RAY_OVERRIDE_RESOURCES|RAY_TPU_RESOURCE_PER_CHIP|RAY_EXPERIMENTAL_NOSET_[A-Z_]+"
     r"|RAY_IGNORE_VERSION_MISMATCH|RAY_DEFAULT_PYTHON_VERSION_MATCH_LEVEL|RAY_OBJECT_STORE_ALLOW_SLOW_STORAGE"
+    r"|RAY_worker_register_timeout_seconds|RAY_DEDUP_LOGS"
     r"|NCCL_[A-Z0-9_]+|RCCL_[A-Z0-9_]+|UCX_[A-Z0-9_]+|FI_[A-Z0-9_]+|GLOO_[A-Z0-9_]+"
+    # HCCL_COMM_ID, HCCL_IF_IP and NEURON_RT_ROOT_COMM_ID name another machine: they are left out.
+    r"|HCCL_(SOCKET_IFNAME|CONNECT_TIMEOUT|EXEC_TIMEOUT|BUFFSIZE|IF_BASE_PORT|OVER_OFI)|TP_SOCKET_IFNAME"
+    r"|HSA_(NO_SCRATCH_RECLAIM|FORCE_FINE_GRAIN_PCIE)|RDMAV_FORK_SAFE|LIBTPU_INIT_ARGS|JAX_PLATFORMS|ENABLE_PJRT_COMPATIBILITY|MALLOC_ARENA_MAX"
     r"|(CUDA|HIP)_LAUNCH_BLOCKING|OMP_NUM_THREADS|KUBERNETES_SERVICE_PORT|container|SLURM_(JOB_NUM_NODES|NODEID|TOPOLOGY_ADDR(_PATTERN)?)"
 )
 _SECRET = re.compile("TOKEN|SECRET|PASS|PWD|CREDENTIAL|(?<![PRM])KEY|AUTH|PRIVATE|COOKIE|BEARER", re.IGNORECASE)
 """A partition key (`NCCL_IB_PKEY`) and a memory key are no secrets."""
+KEPT_VARIABLES = f"(?!.*(?i:{_SECRET.pattern}))(?:{_ENVIRONMENT.pattern})"
+"""The same as one pattern, of the names that are kept: of any other one it is not known that it is unset."""
 _PARAMETER = re.compile(r'(?:[^\s"]|"[^"]*(?:"|$))+')
 _PROCESS_NAME = re.compile(
     r"(<process_name\b[^>/]*>)(.*?)(</process_name\s*>|</process_info\s*>|</gpu\s*>|\Z)", re.DOTALL
@@ -71,6 +78,7 @@ _TABLE_LINE = re.compile(r"^(\|[ \t]+\d+[ \t][^|\n]*?\d+[ \t]+(?:C|G|C\+G|M|M\+C
 _DATA = re.compile(r"/sys/bus/pci/devices/[0-9a-fA-F:.]{1,20}/config")
 _CONFIGURED = re.compile("(?:# )?CONFIG_(?:PCI_P2PDMA|DMABUF_MOVE_NOTIFY|HSA_AMD_P2P)[= ]")
 """What of a kernel's configuration, some ten thousand lines, anybody asks for."""
+_NCCL_FILES = ("/etc/nccl.conf", "/etc/rccl.conf")
 _OF_PROCESS = re.compile("^/proc/[^/]+/(task/[^/]+/)?(cmdline|environ)$")
 _COMMAND = re.compile(r'("command"[ \t]*:[ \t]*")((?:[^"\\\n]|\\.)*)')
 _BLANK = re.compile(r"(?:\s|&#(?:0*(?:9|10|13|32)|[xX]0*(?:9|[aAdD]|20));)+")
@@ -91,12 +99,35 @@ def environment(variables: Mapping[str, str]) -> dict[str, str]:
     }
 
 
+def nccl_file(text: str) -> str:
+    """The lines of NCCL's or RCCL's configuration file that set a variable which the allow-list names. As the library
+    takes them: the whole line up to its first `=` is the name, and the first line of a name counts."""
+    found: dict[str, str] = {}
+    for line in text.split("\n"):
+        name, sign, value = line.partition("=")
+        if sign and not line.startswith("#"):
+            found.setdefault(name, value)
+    return "".join(f"{name}={value}\n" for name, value in environment(found).items())
+
+
+def nccl_user_files(told: Mapping[str, Any]) -> dict[str, Any]:
+    """What was told of the users' files (`raxl.host.nccl_files`), with those lines alone."""
+    return {
+        name: {**one, "text": nccl_file(one["text"])}
+        if isinstance(one, dict) and isinstance(one.get("text"), str)
+        else one
+        for name, one in told.items()
+    }
+
+
 def file_text(path: str, text: str) -> str:
     """The text of a file as it may be recorded."""
     if path == "/proc/cpuinfo":  # the first processor tells; a thousand alike would fill every recording
         return text.split("\n\n", 1)[0]
     if path == "/proc/cmdline":
         return kernel_command_line(text)
+    if path in _NCCL_FILES:
+        return nccl_file(text)
     if path.startswith("/boot/config-"):
         return "".join(f"{line}\n" for line in text.splitlines() if _CONFIGURED.match(line))
     if _OF_PROCESS.search(path):

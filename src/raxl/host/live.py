@@ -158,7 +158,7 @@ class LiveHost:
             return Answer(_PROCESS_QUESTIONS[name]())
         except OSError as error:
             return refusal(error)
-        except (KeyError, ValueError) as error:
+        except (KeyError, ValueError, AttributeError) as error:
             return Answer(None, "failed", f"{type(error).__name__}: {error}")
 
     def metadata(self, service: str, path: str) -> Answer:
@@ -241,6 +241,11 @@ def _limits() -> dict[str, list[int]]:
     return {name: list(resource.getrlimit(number)) for name, number in names.items()}
 
 
+def _affinity() -> int:
+    """On how many CPUs this process may run."""
+    return len(os.sched_getaffinity(0))
+
+
 def _packages() -> list[str]:
     """Which packages of `BESIDE_RAY` can be imported here, Ray among them; none of them is."""
     from importlib.util import find_spec
@@ -282,6 +287,7 @@ _PROCESS_QUESTIONS: Dict[str, Callable[[], Any]] = {
     "uname": _uname,
     "hostname": lambda: os.uname().nodename,
     "limits": _limits,
+    "affinity": _affinity,
     "environment": lambda: allowed.environment(os.environ),
     "root": lambda: os.geteuid() == 0,
     "packages": _packages,
@@ -305,5 +311,15 @@ def _versions(root: str) -> dict[str, Any]:
     return package_versions.versions(root)
 
 
-_BELOW_ROOT: Dict[str, Callable[[str], Any]] = {"processes": _processes, "versions": _versions}
+def _nccl_user_files(root: str) -> dict[str, Any]:
+    from raxl.host import nccl_files
+
+    return nccl_files.user_files(root)
+
+
+_BELOW_ROOT: Dict[str, Callable[[str], Any]] = {
+    "processes": _processes,
+    "versions": _versions,
+    "nccl_user_files": _nccl_user_files,
+}
 """Questions of which the answer is another where the host's file system is mounted."""

@@ -27,10 +27,12 @@ OF_PROCESS = {
     "filesystems": dict,
     "device_nodes": dict,
     "nvidia_control": dict,
+    "affinity": int,
     "addresses": dict,
     "processes": dict,
     "versions": dict,
     "kernel_log": dict,
+    "nccl_user_files": dict,
 }
 """What the kernel tells the asking process, by name."""
 NOT_RECORDED = Answer(None, "not-asked", "the recording does not hold this question")

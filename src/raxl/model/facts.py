@@ -100,6 +100,9 @@ class Facts:
     """By `mlx5_0/1`: how often the link of an RDMA port failed. Ports without such a counter are left out."""
     given_variables: Reading = NOT_READ
     """What a file of variables says that was given beside the machine's own environment, or in its place."""
+    library_files: Mapping[str, tuple[Reading, ...]] = field(default_factory=dict)
+    """By library (`nccl`, `rccl`), what the user's file and the system's set, in the order in which they count; each
+    reading's source is the file. The environment of a process wins over both."""
     vantage: Vantage = Vantage()
     kernel_log: KernelLog = KernelLog()
     devices: Mapping[str, Mapping[str, Reading]] = field(default_factory=dict)
@@ -116,6 +119,10 @@ class Facts:
     """By name, what the kernel says of network devices and their addresses."""
     processes: Mapping[str, Reading] = field(default_factory=dict)
     """By name, what was seen of processes: those in state D, those that hold accelerators, raylets."""
+    kept_variables: str = ""
+    """The names of variables that the asking process's environment is kept of, as a pattern."""
+    kept_kernel_parameters: frozenset[str] = frozenset()
+    """The names of parameters that the kernel's command line is kept of."""
     logs: Mapping[str, Reading] = field(default_factory=dict)
     """By library (`nccl`, `ucx`), what its debug log says; a fabric manager's."""
 

@@ -87,6 +87,8 @@ CHECKED = (
     "interfaces",
     "flow_control",
     "filesystems",
+    "usable_cpus",
+    "nccl_files",
     "nvidia_control",
     "processes",
 )

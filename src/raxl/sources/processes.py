@@ -6,7 +6,7 @@ By name, `readings` gives:
     raylets    of each raylet: `pid`; `started` (clock ticks after the boot); `limits`, by `memlock` and `nofile` (soft,
                hard), None within is unlimited; `environment` (the allowed part; None: not to be read); `arguments`
                (those of ports and object store); `plasma` (`kind` of file system, `size_bytes`) or None; `versions`
-               like the reading of that name, or None
+               like the reading of that name, or None; `is_ours`: whether who asked runs as the same user
     workers    of each process with a title of Ray's: `pid`, `parent`, `title`
     holders    of each process that has an accelerator's device file open: `pid`, `parent`, `comm`, `nodes`, `is_ours`,
                `is_rays` (whether it descends from a raylet)
@@ -100,6 +100,7 @@ def _raylet(one: Mapping[str, Any]) -> Dict[str, Any]:
         "arguments": _words(one.get("arguments")),
         "plasma": _mapping(one.get("plasma")) or None,
         "versions": _versions(versions) if isinstance(versions, dict) else None,
+        "is_ours": one.get("is_ours") is not False,
     }
 
 
