@@ -2,6 +2,8 @@
 
 RaxlError
 ├── UsageError              the command line                                   exit 2
+├── RecipeError             a recipe is wrong, does not fit, or was refused    exit 1
+│   └── NotDecided          what decides it could not be read                  exit 3
 ├── PluginError             a plug-in of others failed; names its package      exit 4
 └── CannotStart             input unreadable; missing part                     exit 4
     ├── UnreadableInput     no such file; not permitted; damaged
@@ -44,6 +46,18 @@ class UsageError(RaxlError):
     """The command line is wrong."""
 
     exit_code = 2
+
+
+class RecipeError(RaxlError):
+    """A recipe is broken, does not fit this node, or may not be applied as things stand. Nothing was changed."""
+
+    exit_code = 1
+
+
+class NotDecided(RecipeError):
+    """Which recipe is for a node, or what it would set there, could not be told: what decides it was not read."""
+
+    exit_code = 3
 
 
 class PluginError(RaxlError):

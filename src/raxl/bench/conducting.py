@@ -6,7 +6,7 @@ import json
 import selectors
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from types import TracebackType
 from typing import Any
 
@@ -25,10 +25,15 @@ class Conducting:
     """A conductor that runs until the end of the block."""
 
     def __init__(
-        self, address: str | None, entries: Mapping[str, str], object_store_bytes: int, variables: Mapping[str, str]
+        self,
+        address: str | None,
+        entries: Mapping[str, str],
+        object_store_bytes: int,
+        variables: Mapping[str, str],
+        unset: Collection[str] = (),
     ) -> None:
         """`address` None: a Ray of its own on this machine. `entries`: transports' plug-ins by name. `variables` are
-        set for the child, and for each end."""
+        set for the child, and for each end; those of `unset` the child does not inherit."""
         settings = {
             "address": address,
             "entries": dict(entries),
@@ -36,7 +41,7 @@ class Conducting:
             "object_store_bytes": object_store_bytes,
         }
         own = {**(_LOCAL if address is None else {}), **variables}
-        self._process = RayProcess(settings, "raxl.bench.conductor", own)
+        self._process = RayProcess(settings, "raxl.bench.conductor", own, unset)
         self._folder: str | None = None
         self._waiting: list[Told] = []
 

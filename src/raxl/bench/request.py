@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from raxl.errors import UsageError
@@ -48,6 +50,10 @@ class Request(NamedTuple):
     wants_recommendations: bool = False
     fault: str | None = None
     is_damaged: bool = False
+    variables: Mapping[str, str] = MappingProxyType({})
+    """Set at both ends, and for a Ray of raxl's own, beside those of this command's environment."""
+    unset: tuple[str, ...] = ()
+    """Variables of this command's environment that are not handed on."""
 
 
 def sizes(text: str) -> tuple[int, ...]:

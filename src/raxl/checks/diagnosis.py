@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from types import MappingProxyType
 from typing import NamedTuple
 
 from raxl import __version__
@@ -13,7 +14,17 @@ from raxl.errors import UsageError
 from raxl.model import printable
 from raxl.model.cluster import RayNode
 from raxl.model.facts import Facts
-from raxl.model.finding import CHECKS, FINDINGS, LEVELS, STANDARD, CheckRecord, ChecksDocument, Findings
+from raxl.model.finding import (
+    CHECKS,
+    FINDINGS,
+    LEVELS,
+    STANDARD,
+    STATUSES,
+    CheckRecord,
+    ChecksDocument,
+    Finding,
+    Findings,
+)
 from raxl.model.inventory import Inventory
 from raxl.model.policy import Policy
 
@@ -28,6 +39,10 @@ class Wanted(NamedTuple):
     require: Sequence[str] = ()
     """Globs of ids, or `p0`: what may not be skipped because it cannot be read from here."""
     policy: Policy = Policy()
+    recipe: str | None = None
+    """The name of the recipe that says so, where one does."""
+    left_out: Mapping[str, str] = MappingProxyType({})
+    """By id of a check that the recipe leaves out, why: skipped, and told."""
 
 
 EVERYTHING = Wanted()
@@ -47,7 +62,7 @@ def held(wanted: Wanted) -> None:
             raise UsageError(
                 f"--require {glob} asks for {missing[0]}{others}", "--only, --skip or --level leaves it out"
             )
-    if not chosen:
+    if not chosen and not wanted.left_out:
         raise UsageError("--only and --skip leave no check")
     _policy_held(wanted.policy, known)
 
@@ -62,14 +77,24 @@ def findings(inventory: Inventory, facts: Sequence[Facts], wanted: Wanted = EVER
         of_vantage=_matched(wanted.require, known, "--require"),
     )
     found = engine.findings(chosen, cases, wanted.policy, inventory.created[:10], required)
+    told = [*found, *_left_out(wanted, known, cases)]
+    told.sort(key=lambda one: STATUSES.index(one.status))
     return Findings(
         FINDINGS,
         __version__,
         inventory.created,
-        tuple(printable.record(one) for one in found),
-        engine.summary(found),
+        tuple(printable.record(one) for one in told),
+        engine.summary(told),
         tuple(engine.coverage(found, cases, wanted.level, chosen)),
+        wanted.recipe,
     )
+
+
+def _left_out(wanted: Wanted, known: Sequence[Check], cases: Sequence[Case]) -> Iterator[Finding]:
+    for case in cases:
+        for one in known:
+            if one.id in wanted.left_out:
+                yield engine.left_out(one, case.node.name, wanted.left_out[one.id])
 
 
 def _chosen(wanted: Wanted, known: Sequence[Check]) -> list[Check]:

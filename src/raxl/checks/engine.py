@@ -59,6 +59,12 @@ def findings(
     return tuple(sorted(found, key=lambda one: (STATUSES.index(one.status), nodes.get(one.node, -1), _weight(one))))
 
 
+def left_out(check: Check, node: str, why: str) -> Finding:
+    """That a check was not asked of a node, on purpose."""
+    mark = _fingerprint(check.id, node, "node", "left out")
+    return Finding(check.id, "node", node, SKIP, why, reason=NOT_APPLICABLE, fingerprint=mark)
+
+
 _HEAVIEST = ("rma", "power-cycle", "reboot", "vendor", "drain", "reset", "restart-service", "config", "app", "none")
 """Classes of remedies, that of a broken machine first: what a wrong setting does comes after it."""
 

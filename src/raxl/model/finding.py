@@ -128,6 +128,8 @@ class Findings:
     summary: Summary
     coverage: tuple[Coverage, ...]
     """One a node."""
+    recipe: str | None = None
+    """The recipe by which it was looked at."""
 
 
 @dataclass(frozen=True)

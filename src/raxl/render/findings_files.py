@@ -96,7 +96,9 @@ def _seconds(created: str) -> float | None:
 
 def markdown(found: Findings) -> str:
     """What a ticket needs: the sum, each fault with evidence and remedy, and what could not be read."""
-    lines = ["# raxl diagnose", "", closing(found), "", f"raxl {found.raxl_version}, readings of {found.created}", ""]
+    by = f" by recipe {_plain(found.recipe)}" if found.recipe else ""
+    lines = [f"# raxl diagnose{by}", "", closing(found), ""]
+    lines += [f"raxl {found.raxl_version}, readings of {found.created}", ""]
     for coverage in found.coverage:
         own = [one for one in found.findings if one.node == coverage.node]
         lines += [f"## {_plain(coverage.node)}", "", f"{coverage.levels[-1]}, {coverage.vantage}: {counted(own)}", ""]

@@ -94,6 +94,9 @@ def closing(found: Findings) -> str:
     incomplete = [one for one in nodes if not one.complete]
     if not found.findings:
         return "No check ran: nothing is known."
+    if found.recipe and {one.status for one in found.findings} == {SKIP}:
+        reasons = dict.fromkeys(one.message for one in found.findings)
+        return f"No check ran, by the recipe: {next(iter(reasons)) if len(reasons) == 1 else 'all are skipped'}."
     if not incomplete:
         level = nodes[0].levels[-1] if nodes else STANDARD
         essential = (

@@ -40,7 +40,7 @@ def findings(found: Findings, width: int, *, verbose: bool = False, unicode: boo
     alike: dict[str, tuple[list[str], list[Line]]] = {}
     for name, told in own.items():
         if told and name not in calm:
-            words, body = _summed(seen.get(name), told), _body(page, told, verbose)
+            words, body = _summed(seen.get(name), told, found.recipe), _body(page, told, verbose)
             alike.setdefault(f"{words}\n{to_text(body)}", ([], body))[0].append(name)
     blocks = [
         [*_heading(page, names, text.partition("\n")[0]), *([[]] if body else []), *body]
@@ -52,8 +52,9 @@ def findings(found: Findings, width: int, *, verbose: bool = False, unicode: boo
     return parted([*blocks, page.fold(closing(found), hang=0)])
 
 
-def _summed(coverage: Coverage | None, told: Sequence[Finding]) -> str:
-    return f"{coverage.levels[-1]} · {coverage.vantage} · {counted(told)}" if coverage else ""
+def _summed(coverage: Coverage | None, told: Sequence[Finding], recipe: str | None) -> str:
+    by = f"by recipe {recipe} · " if recipe else ""
+    return f"{by}{coverage.levels[-1]} · {coverage.vantage} · {counted(told)}" if coverage else ""
 
 
 def _body(page: Page, told: Sequence[Finding], verbose: bool) -> list[Line]:
