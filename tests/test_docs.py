@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 import tomllib
 import typer
 
+import planning
 import recordings
 from raxl.cli import completions, outcome
 from raxl.cli.app import app
+from raxl.collect import keeping
 from raxl.model import codec
 from raxl.plugins import registry
 
@@ -56,7 +60,7 @@ def test_every_command_is_in_the_readme_and_has_help(command: str) -> None:
 
 def test_every_command_of_the_readme_exists() -> None:
     for block in re.findall(r"^```(?:sh|console)\n(.*?)^```", README, re.MULTILINE | re.DOTALL):
-        for command in re.findall(r"(?<!before )\braxl ([a-z][a-z-]+)", block):
+        for command in re.findall(r"(?<!before )(?<!since )\braxl ([a-z][a-z-]+)", block):
             assert command in COMMANDS, command
 
 
@@ -78,6 +82,34 @@ def test_the_readme_shows_what_a_diagnosis_prints(
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
     assert outcome.run(app, shlex.split(shown[1])) == 1
     assert capsys.readouterr().out == shown[2]
+
+
+def test_the_readme_shows_what_a_recipe_does(tmp_path: Path) -> None:
+    """Its commands one after the other, on a recorded machine. What starts Ray and measures there is held by
+    `test_recipe_end_to_end`."""
+    shown = re.search(r"^```console\n(\$ raxl recipe plan .*?)^```", README, re.MULTILINE | re.DOTALL)
+    assert shown is not None
+    (tmp_path / "node.tar.gz").write_bytes(keeping.packed([planning.bare()]))
+    # As long as the README's, so that its lines are folded alike.
+    home = tempfile.mkdtemp(prefix="", dir="/tmp")
+    own = {"HOME": home, "COLUMNS": "100", "LC_ALL": "C.UTF-8", "RAXL_HOST_RECORDING": str(tmp_path / "node.tar.gz")}
+    own["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    environment = {name: value for name, value in os.environ.items() if name != "XDG_CONFIG_HOME"}
+    try:
+        for step in re.split(r"^\$ ", shown[1], flags=re.MULTILINE)[1:]:
+            command, _, output = step.partition("\n")
+            if "ray start" in command or "verify" in command:
+                continue
+            done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, env={**environment, **own})
+            printed = (done.stdout + done.stderr).replace(home, "/home/ann-lee")
+            assert _without_times(printed) == _without_times(output), command
+        assert os.listdir(home) == []
+    finally:
+        shutil.rmtree(home)
+
+
+def _without_times(text: str) -> str:
+    return re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "TIME", text)
 
 
 def test_built_in_plug_ins_are_the_entry_points_of_the_package() -> None:
@@ -111,6 +143,15 @@ def test_the_wheel_carries_completions(tmp_path: Path) -> None:
         assert f"raxl/completions/{name}" in names
     assert "raxl/model/node.py" in names
     assert "raxl/accelerators/catalog/catalog.json" in names
+    assert "raxl/recipe/shipped.json" in names
+    assert "raxl/recipes/cpu-loopback.yaml" in names
     assert "raxl/plugins/tiers.json" in names
     assert "raxl/plugins/captures.json" in names
     assert "raxl/plugins/skeleton/plugin.py.txt" in names
+
+
+@pytest.mark.parametrize("command", ["recipe", "plugins"])
+def test_a_group_without_a_command_prints_its_help(command: str) -> None:
+    done = subprocess.run([sys.executable, "-m", "raxl", command], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"Usage: raxl {command} [OPTIONS] COMMAND")

@@ -27,6 +27,7 @@ ROOMS = {
     "transfer": {"model", "host"},
     "transports": {"model", "host", "sources", "transfer"},
     "bench": {"model", "host", "plugins", "collect", "transfer"},
+    "recipe": {"model", "topology", "checks"},
 }
 """By room, what it may import besides the standard library and `raxl.errors`; `cli` may import everything."""
 
@@ -43,8 +44,15 @@ THIRD_PARTIES = {
         "transports/",
     ),
     "grpc": ("collect/ray_cluster.py",),
-    "httpx": ("collect/",),
-    "yaml": ("intake/yaml_events.py", "collect/catalog_files.py", "collect/policy_file.py"),
+    "httpx": ("collect/", "recipe/fetch.py"),
+    "yaml": (
+        "intake/yaml_events.py",
+        "collect/catalog_files.py",
+        "collect/policy_file.py",
+        "recipe/document.py",
+        "recipe/manifest_yaml.py",
+        "recipe/load.py",
+    ),
     "pynvml": ("sources/nvml_library.py",),
     "amdsmi": ("sources/amdsmi_library.py",),
     "prometheus_client": (),

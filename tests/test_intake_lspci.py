@@ -399,3 +399,13 @@ def test_a_list_with_ids_that_ends_inside_a_function_invents_no_model() -> None:
     assert [(one.subject, one.reason, one.message) for one in problems] == [
         ("pci_tree", "failed", "lspci's output ends inside 0000:99:00.0")
     ]
+
+
+ROOT = "00:00.0 Host bridge: Intel Corporation Device 2020 (rev 07)\n"
+ADAPTER = "17:00.0 Ethernet controller: Mellanox Technologies MT2892 Family [ConnectX-6 Dx]\n"
+
+
+def test_a_part_of_a_list_does_not_tell_that_there_is_no_accelerator() -> None:
+    assert reasons(ADAPTER) == {("pci_tree", "not-asked")}
+    assert reasons(ROOT + ADAPTER) == set()
+    assert reasons(f"{ADAPTER}{GPU}\n") == set(), "lspci | grep"

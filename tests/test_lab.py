@@ -110,6 +110,38 @@ def test_raxl_on_each_host_shows_its_own_hardware(lab: Lab) -> None:
         assert [device["model"] for device in node["accelerators"]] == [model] * count
 
 
+def test_a_plan_names_each_node_with_its_recipe_or_why_it_has_none(lab: Lab) -> None:
+    done = lab.head.run(["raxl", "recipe", "plan", "--cluster", "--format", "json"], timeout=120)
+    told = json.loads(done.stdout)
+    planned = {one["node"]: one["recipe"]["name"] for one in told["plans"]}
+    refused = {one["node"]: one["message"] for one in told["refused"]}
+    assert planned["gpu-07"] == "nvidia-hgx-h100"
+    assert sorted([*planned, *refused]) == sorted(NAMES)
+    for name, why in refused.items():
+        assert "no recipe fits this node" in why or "is for other hardware" in why, name
+    shown = lab.head.run(["raxl", "recipe", "plan", "--cluster"], timeout=120).stdout
+    assert shown.splitlines()[-1].startswith("4 nodes: ")
+    assert shown.splitlines()[-1].endswith("Nothing was changed.")
+    assert all(shown.index(name) < shown.index("gpu-07  nvidia-hgx-h100") for name in refused)
+    assert lab.head.run(["find", "/run/home", "-path", "*recipe*"]).stdout == ""
+
+
+def test_a_verification_is_of_the_nodes_that_the_recipe_is_for(lab: Lab) -> None:
+    done = lab.head.run(
+        ["raxl", "recipe", "verify", "nvidia-hgx-h100", "--cluster", "--no-bench", "--format", "json"], timeout=120
+    )
+    told = json.loads(done.stdout)
+    assert (done.returncode, told["status"], told["in_force"]) == (3, "incomplete", None)
+    assert [one["name"] for one in told["nodes"]] == ["gpu-07"]
+    for name in NAMES[1:]:
+        assert any(one.startswith(f"{name}: nvidia-hgx-h100 is for other hardware") for one in told["not_verified"])
+    (settings,) = [one["settings"] for one in told["nodes"]]
+    places = {(one["name"], at["where"]): at["status"] for one in settings for at in one["places"]}
+    assert places[("num-gpus", "Ray's resources")] == "same"
+    assert places[("raxl/vendor", "Ray's labels")] == "missing"
+    assert lab.head.run(["find", "/run/home", "-path", "*recipe*"]).stdout == ""
+
+
 def test_the_dashboard_answers_on_the_heads_address_alone(lab: Lab) -> None:
     url = f"{lab.dashboard}/api/version"
     fetch = f"import urllib.request as u; print(u.build_opener(u.ProxyHandler({{}})).open({url!r}, timeout=5).read())"

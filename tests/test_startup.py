@@ -10,6 +10,7 @@ import pytest
 
 HEAVY = ("ray", "httpx", "pynvml", "amdsmi", "torch", "yaml", "prometheus_client", "pydantic", "numpy")
 MATRIX = Path(__file__).parent / "data" / "matrix.txt"
+NOWHERE = str(Path(__file__).parent / "none")
 
 PROGRAM = """
 import contextlib, io, sys
@@ -31,6 +32,9 @@ print(*sys.modules)
         ["topo", "--from", str(MATRIX)],
         ["discover"],
         ["labels"],
+        ["recipe", "list", "--root", NOWHERE],
+        ["recipe", "show", "cpu-loopback", "--root", NOWHERE],
+        ["recipe", "plan", "cpu-loopback", "--root", NOWHERE],
     ],
     ids=" ".join,
 )

@@ -7,7 +7,7 @@ from typing import Annotated, Optional
 import typer
 
 from raxl import __version__
-from raxl.cli import bench_transport, diagnose, diff, discover, labels, place, plugins, schema, snapshot, topo
+from raxl.cli import bench_transport, diagnose, diff, discover, labels, place, plugins, recipe, schema, snapshot, topo
 
 app = typer.Typer(
     name="raxl",
@@ -28,6 +28,7 @@ app.command("place")(place.command)
 app.command("bench-transport")(bench_transport.command)
 app.command("diagnose")(diagnose.command)
 app.add_typer(snapshot.app, name="snapshot")
+app.add_typer(recipe.app, name="recipe")
 app.add_typer(plugins.app, name="plugins")
 app.command("schema")(schema.command)
 

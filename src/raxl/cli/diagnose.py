@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple, Optional
 
 import typer
 
-from raxl.cli import outcome, source
-from raxl.errors import UsageError
+from raxl.cli import checks_described, outcome, recipe_diagnose, source
 
 if TYPE_CHECKING:
     from raxl.checks.diagnosis import Wanted
@@ -53,6 +51,7 @@ class Options(NamedTuple):
     level: Level = Level.standard
     fail_on: FailOn = FailOn.fail
     policy: Path | None = None
+    recipe: str | None = None
     list: bool = False
     explain: str | None = None
     verbose: bool = False
@@ -98,6 +97,14 @@ def command(
         Optional[Path],
         typer.Option("--policy", metavar="FILE", help="Thresholds, expectations and suppressions (YAML)."),
     ] = None,
+    recipe: Annotated[
+        Optional[str],
+        typer.Option(
+            "--recipe",
+            metavar="NAME|FILE",
+            help="Look as this deployment recipe does: its checks, expectations and thresholds, before the policy's.",
+        ),
+    ] = None,
     list_: Annotated[bool, typer.Option("--list", help="Print all checks, and check nothing.")] = False,
     explain: Annotated[
         Optional[str],
@@ -130,6 +137,7 @@ def command(
         level,
         fail_on,
         policy,
+        recipe,
         list_,
         explain,
         verbose,
@@ -142,14 +150,17 @@ def command(
 def run(options: Options, streams: Streams) -> int:
     """Reads, checks, writes, and returns the exit code."""
     if options.list or options.explain is not None:
-        return _describe(options, streams)
+        return checks_described.run(options, streams)
     from raxl.checks import diagnosis
 
     diagnosis.held(wanted := _wanted(options, streams))
+    shelved = recipe_diagnose.named(options.recipe, wanted) if options.recipe is not None else None
     recordings, inventory = source.assembled(options.source, "raxl.checks.diagnosis")
     from raxl.collect import facts
 
     own = [facts.of(recording, node) for recording, node in zip(recordings, inventory.nodes, strict=True)]
+    if shelved is not None:
+        inventory, own, wanted = recipe_diagnose.narrowed(shelved, inventory, own, wanted, streams)
     found = diagnosis.findings(inventory, own, wanted)
     _write(found, options, streams)
     return outcome.of_findings(found, options.fail_on.value)
@@ -177,23 +188,3 @@ def _write(found: Findings, options: Options, streams: Streams) -> None:
         from raxl.render import findings_files
 
         streams.write(findings_files.written(found, options.format.value, options.fail_on.value), options.output)
-
-
-def _describe(options: Options, streams: Streams) -> int:
-    from raxl.checks import diagnosis
-    from raxl.render import text_checks
-
-    known: Sequence[str] = (options.explain,) if options.explain else options.only
-    document = diagnosis.described(known)
-    if options.format is Format.json:
-        from raxl.model import codec
-
-        streams.write(codec.encode(document), options.output)
-    elif options.format is Format.markdown:
-        streams.write(text_checks.page(document), options.output)
-    elif options.format is Format.text:
-        shown = text_checks.explained if options.explain else text_checks.listed
-        streams.print(shown(document, streams.width, unicode=streams.unicode), options.output)
-    else:
-        raise UsageError(f"a list of checks cannot be written as {options.format.value}")
-    return outcome.OK

@@ -1,8 +1,8 @@
 """Everything that a command writes into the sources: `python -m raxl.cli.generated ROOT [CORPUS]`.
 
-Completions, the compiled catalog, the plug-ins' tiers, the support matrix and the page of checks; with a corpus of
-real captures (a folder with `MANIFEST.yaml`) also the ledger of those. Tests hold that what is checked in is what
-this writes.
+Completions, the compiled catalog and recipes, the plug-ins' tiers, the support matrix and the page of checks; with a
+corpus of real captures (a folder with `MANIFEST.yaml`) also the ledger of those, and of the recipes that they matched.
+Tests hold that what is checked in is what this writes.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from raxl.checks import diagnosis
-from raxl.cli import completions
+from raxl.cli import completions, recipe_ledger
 from raxl.collect import capture_ledger, catalog_files, plugin_list, plugin_recordings
 from raxl.model.plugin import TIERS, Plugin
 from raxl.plugins import ledger, registry
+from raxl.recipe import compiled, load, maturity
 from raxl.render import support_matrix, text_checks
 from raxl.render.support_matrix import Family
 
@@ -36,6 +37,16 @@ def captures(root: Path, corpus: Path | None) -> dict[str, Any]:
         vendor: {"captures": counted.get(vendor, []), "seen": seen.get(vendor, [])}
         for vendor in sorted({*counted, *seen})
     }
+
+
+def observed(root: Path, corpus: Path | None) -> dict[str, Any]:
+    """By recipe, the real captures that it matched, as they were found, and found anew where a corpus is named."""
+    if corpus is None:
+        path = root / "recipes" / maturity.LEDGER
+        known: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+        return known
+    entries = catalog_files.read_yaml(corpus / "MANIFEST.yaml")["entries"]
+    return recipe_ledger.observed(corpus, entries, load.of_files())
 
 
 def checked(root: Path) -> list[Plugin]:
@@ -74,6 +85,9 @@ def main(root: Path, corpus: Path | None = None) -> None:
     completions.main(root / "completions")
     catalog_files.COMPILED.write_text(as_json(catalog_files.compiled()), "utf-8")
     ledger.CAPTURES.write_text(as_json(captures(root, corpus)), "utf-8")
+    (root / "recipes" / maturity.LEDGER).write_text(as_json(observed(root, corpus)), "utf-8")
+    compiled.FILE.write_text(compiled.written(load.of_files()), "utf-8")
+    compiled.forget()
     ledger.forget()
     plugins = checked(root)
     ledger.TIERS.write_text(as_json(tiers(plugins)), "utf-8")

@@ -18,8 +18,14 @@ if TYPE_CHECKING:
     from raxl.model.plugin import Plugin
 
 app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="Plug-ins: what is installed, and how mature it is."
+    invoke_without_command=True, rich_markup_mode=None, help="Plug-ins: what is installed, and how mature it is."
 )
+
+
+@app.callback()
+def _help(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 class Format(str, Enum):
