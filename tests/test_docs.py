@@ -132,7 +132,7 @@ def test_each_schema_is_printed_and_is_one() -> None:
         jsonschema.Draft202012Validator.check_schema(json.loads(done.stdout))
 
 
-def test_the_wheel_carries_completions(tmp_path: Path) -> None:
+def test_the_wheel_carries_what_is_no_module(tmp_path: Path) -> None:
     from hatchling.builders.wheel import WheelBuilder
 
     wheel = next(WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"]))
@@ -142,6 +142,9 @@ def test_the_wheel_carries_completions(tmp_path: Path) -> None:
     for name in completions.FILES.values():
         assert f"raxl/completions/{name}" in names
     assert "raxl/model/node.py" in names
+    for path in (ROOT / "recipes").rglob("*.*"):
+        assert f"raxl/{path.relative_to(ROOT)}" in names
+    assert "raxl/recipe/shipped.json" in names
     assert "raxl/accelerators/catalog/catalog.json" in names
     assert "raxl/recipe/shipped.json" in names
     assert "raxl/recipes/cpu-loopback.yaml" in names
