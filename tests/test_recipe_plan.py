@@ -406,6 +406,13 @@ def test_versions_are_compared_and_never_installed() -> None:
     assert made.versions[3].found == "6.8.0-60-generic"
 
 
+@pytest.mark.parametrize(("published", "status"), [("570", "same"), ("570.133", "same"), ("57", "differs")])
+def test_a_version_may_be_published_less_precisely_than_a_node_says_it(published: str, status: str) -> None:
+    versions = [{"name": "nvidia-driver", "value": published, **BY}]
+    made = planned(recordings.recording("nvidia-hgx-h100-healthy"), recipe(versions=versions))
+    assert [(one.found, one.status) for one in made.versions] == [("570.133.20", status)]
+
+
 def test_other_recipes_facts_are_none_of_a_plans() -> None:
     made = planned(bare(), recipe(env={"set": [sets("NCCL_ALGO", "Ring")]}))
     assert {path for path in made.facts if not path.startswith("label ")} == {"accelerators.count"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -181,11 +182,17 @@ def _preconditions(recipe: Recipe, node_facts: NodeFacts) -> list[Precondition]:
 def _version(one: Version, node_facts: NodeFacts) -> ComparedVersion:
     fact = one.fact or f"software.{one.name}"
     if one.value is None:
-        found = node_facts.read(fact)
-        return ComparedVersion(one.name, None, _text(found), UNREAD, found.source)
+        reading = node_facts.read(fact)
+        return ComparedVersion(one.name, None, _text(reading), UNREAD, reading.source)
     held = conditions.held(Condition(fact, "==", one.value), node_facts)
-    status = {MET: SAME, UNMET: "differs"}.get(held.status, UNREAD)
-    return ComparedVersion(one.name, one.value, None if held.found is None else str(held.found), status, held.evidence)
+    found = None if held.found is None else str(held.found)
+    status = {MET: SAME, UNMET: SAME if _is_within(found, one.value) else "differs"}.get(held.status, UNREAD)
+    return ComparedVersion(one.name, one.value, found, status, held.evidence)
+
+
+def _is_within(found: str | None, published: str) -> bool:
+    """Whether a version is one of what was published less precisely: 595.71.05 of 595."""
+    return found is not None and re.match(rf"{re.escape(published)}(?![0-9A-Za-z])", found) is not None
 
 
 def _patch(recipe: Recipe, facts: NodeFacts, values: Sequence[ComputedValue], wanted: Sequence[Setting]) -> str:
