@@ -25,7 +25,7 @@ from raxl.collect import keeping
 from raxl.errors import RecipeError
 from raxl.host.record import Recording
 from raxl.model.codec import decode, encode
-from raxl.model.plan import PLAN, Plan, PlanDocument, Refusal
+from raxl.model.plan import MET, PLAN, UNMET, Candidate, Plan, PlanDocument, Refusal
 from raxl.recipe import apply, generations, load, plan, saved
 from raxl.render import text_recipe_plan
 from raxl.render.text import Line, display_width, to_text
@@ -423,3 +423,12 @@ def test_what_nobody_knows_and_nothing_takes_is_not_told() -> None:
     assert "gid" not in shown
     assert "gid is not known" in text(made, verbose=True)
     assert [(one.name, one.found) for one in made.versions] == [("nccl", None)]
+
+
+def test_a_recipe_without_conditions_is_used_by_name_alone() -> None:
+    made = trial()
+    beside = replace(made, candidates=(made.candidates[0], Candidate("other", UNMET, 0)))
+    assert "other: it is used by name alone" in text(beside, verbose=True)
+    asked = replace(made, candidates=(Candidate("trial", MET, 0),))
+    assert "asked for by name\n" in text(asked)
+    assert "no other recipe does" not in text(asked)

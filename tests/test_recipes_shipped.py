@@ -159,21 +159,34 @@ def test_is_for_its_machine_alone(name: str) -> None:
     assert fitting(found) == ([name], [])
 
 
-@pytest.mark.parametrize("name", sorted(recipe_machines.MACHINES))
-def test_plan(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, accept: bool) -> None:
-    """The plan, as an operator reads it."""
+@pytest.fixture
+def page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same width and letters everywhere."""
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
-    file = tmp_path / "machine.tar.gz"
-    file.write_bytes(keeping.packed([recipe_machines.recording(name)]))
+
+
+def plan_text(file: Path, content: bytes, name: str | None = None) -> str:
+    """The plan for a recorded machine, as an operator reads it; nothing may stand in its way."""
+    file.write_bytes(content)
     output = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
-    status = recipe_plan.run(
-        recipe_plan.Options(Source((file,), None, None, 20.0, (), False, None, "checks"), root=ROOT),
-        Streams(output, io.StringIO()),
-    )
+    source = Source((str(file),), None, None, 20.0, (), False, None, "checks")
+    status = recipe_plan.run(recipe_plan.Options(source, name, root=ROOT), Streams(output, io.StringIO()))
     assert status == 0
     output.seek(0)
-    kept.check("recipes", f"{name}.txt", output.read(), accept)
+    return output.read()
+
+
+@pytest.mark.parametrize("name", sorted(recipe_machines.MACHINES))
+def test_plan(name: str, tmp_path: Path, page: None, accept: bool) -> None:
+    text = plan_text(tmp_path / "machine.tar.gz", keeping.packed([recipe_machines.recording(name)]))
+    kept.check("recipes", f"{name}.txt", text, accept)
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_plan_of_what_is_used_by_name_alone(name: str, tmp_path: Path, page: None, accept: bool) -> None:
+    text = plan_text(tmp_path / "machine.tar.gz", recordings.snapshot("groq-card"), name)
+    kept.check("recipes", f"{name}.txt", text, accept)
 
 
 @pytest.mark.parametrize("name", sorted(recipe_machines.MACHINES))

@@ -98,7 +98,7 @@ def _matches(page: Page, plan: Plan, verbose: bool) -> list[Line]:
     rivals = [clean(one.recipe) for one in others if one.status == MET]
     alone = f"so does {listed(rivals)}, with less" if rivals else "no other recipe does"
     texts: list[tuple[str, Style]] = []
-    if len(met) == len(own.conditions):
+    if own.conditions and len(met) == len(own.conditions):
         texts.append((f"{' · '.join(met)} ({alone})", ""))
     else:
         texts.append((" · ".join(["asked for by name", *met]), ""))
@@ -110,6 +110,8 @@ def _matches(page: Page, plan: Plan, verbose: bool) -> list[Line]:
 
 def _kept_from(one: Candidate) -> str:
     """The first condition that keeps a recipe from this node."""
+    if not one.conditions:
+        return "it is used by name alone"
     failed = next((held for held in one.conditions if held.status != MET), None)
     return clean(statement(failed)) if failed else "it matches too, with less"
 
